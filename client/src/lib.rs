@@ -1,0 +1,45 @@
+//! The wire contract of Baton, as Rust types, and a client that speaks it.
+//!
+//! The types compile everywhere, WebAssembly included: the server answers with
+//! them, the page reads them, the command line prints them. Nothing here knows
+//! a rule, a clock or a database; see the server's `rules` for those.
+//!
+//! With the feature `http` (on by default) there is also [`Client`], a thin
+//! typed client of the HTTP interface.
+
+mod names;
+mod time;
+
+mod lease;
+mod handover;
+mod requests;
+mod answers;
+mod problem;
+mod people;
+
+pub mod limits;
+
+#[cfg(feature = "http")]
+mod http;
+
+pub use answers::{
+    Checked, Event, HandoverPage, LeasePage, RenewalResult, Renewed, Snapshot, TimeEvent,
+};
+pub use handover::{Handover, HandoverEvent};
+pub use lease::{Attention, Barred, Lease, LeaseState, Paused, Reserved, StepDown};
+pub use names::{Generation, HolderId, LeaseName, NameError};
+pub use people::{Actor, Role};
+pub use problem::{Code, Ended, FieldError, Outcome, Problem};
+pub use requests::{
+    Acquire, BarWhom, CheckQuery, EventsQuery, ForceRelease, HandoverQuery, LeaseQuery, LeaseSort,
+    Order, Protect, Reason, Release, Renew, Renewal, Renewals, StepDownRequest,
+};
+pub use time::{Timestamp, TimestampError};
+
+#[cfg(feature = "http")]
+pub use http::{
+    Answer, Call, CallError, Client, ClientError, EventStream, Failed, Limits, RawEvent,
+};
+
+/// JSON that is kept letter by letter as it was sent.
+pub type RawJson = Box<serde_json::value::RawValue>;
