@@ -1,0 +1,87 @@
+//! What the pages read, and the trait through which they read it. The server
+//! implements the trait; everything about who may see what is decided there.
+
+use baton_client::{LeasePage, Problem, Role};
+use serde::{Deserialize, Serialize};
+
+#[cfg(feature = "ssr")]
+use baton_client::LeaseQuery;
+#[cfg(feature = "ssr")]
+use std::{future::Future, pin::Pin};
+
+/// Who looks at the page.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Viewer {
+    /// The name that was signed in with; anything when `anonymous`.
+    pub name: String,
+    /// What they may do.
+    pub role: Role,
+    /// Nobody signed in, and reading is allowed without.
+    pub anonymous: bool,
+}
+
+/// How many leases there are, whatever the page's filter shows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Totals {
+    /// Altogether.
+    pub all: u64,
+    /// With a holder whose expiry is ahead.
+    pub held: u64,
+    /// With a holder that did not renew in time.
+    pub lapsed: u64,
+    /// Without a holder.
+    pub free: u64,
+    /// Paused, whatever their state.
+    pub paused: u64,
+    /// Changing hands again and again, whatever their state.
+    pub flapping: u64,
+}
+
+/// A page of leases and what stands around it, true for one moment.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct LeasesView {
+    /// The leases.
+    pub page: LeasePage,
+    /// How many there are of each kind.
+    pub totals: Totals,
+    /// The log's last `seq` at that moment: the events after it are what the
+    /// page has not seen.
+    pub seq: u64,
+}
+
+/// What the leases page opens with.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Opened {
+    /// Who looks; `None` if nobody signed in and that is not enough.
+    pub viewer: Option<Viewer>,
+    /// Where people and holders reach this server, such as
+    /// `https://baton.example`, without a slash at the end.
+    pub address: String,
+    /// The leases, or why not.
+    pub leases: Result<LeasesView, Problem>,
+}
+
+/// A boxed answer that is still to come.
+#[cfg(feature = "ssr")]
+pub type Answer<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// What the pages need from the server. One is made per request and provided
+/// as `Arc<dyn Backstage>` in Leptos' context; it knows who asks.
+///
+/// Nothing here changes a lease, a user or a token. Where reading is not
+/// allowed it answers a [`Problem`] with the code `unauthenticated` or
+/// `forbidden`.
+#[cfg(feature = "ssr")]
+pub trait Backstage: Send + Sync {
+    /// Who looks; `None` if nobody signed in and reading is not allowed without.
+    fn who(&self) -> Answer<'_, Result<Option<Viewer>, Problem>>;
+
+    /// Where people and holders reach this server, without a slash at the end.
+    fn address(&self) -> String;
+
+    /// A page of leases with what stands around it.
+    fn leases(&self, query: LeaseQuery) -> Answer<'_, Result<LeasesView, Problem>>;
+
+    /// How many leases there are of each kind.
+    fn totals(&self) -> Answer<'_, Result<Totals, Problem>>;
+}

@@ -1,0 +1,48 @@
+import { expect, expectAccessible, freshLease, isLive, row, signedOut, test, type Page } from './baton';
+
+const PAGES: [name: string, path: string, settled: (page: Page) => Promise<void>][] = [
+  ['the list', '/', isLive],
+  ['a page that is not there', '/no-such-page', (page) => expect(page.locator('h1')).toBeVisible()],
+];
+
+test.use({ tolerated: [/Failed to load resource.*404/] });
+
+for (const colorScheme of ['light', 'dark'] as const) {
+  for (const width of [1280, 320]) {
+    test.describe(`${colorScheme}, ${width} px wide`, () => {
+      test.use({ colorScheme, viewport: { width, height: 720 } });
+
+      for (const [name, path, settled] of PAGES) {
+        test(name, async ({ page, server }) => {
+          const held = await server.holder.acquire(freshLease('axe'), 'worker-1');
+          await server.holder.release(await server.holder.acquire(freshLease('axe'), 'worker-2'));
+          await server.holder.acquire(freshLease('axe'), 'worker-3', { ttl_ms: 1_000 });
+          await page.goto(path);
+          await settled(page);
+          if (path === '/') await expect(row(page, held.lease)).toBeVisible();
+          await expectAccessible(page);
+        });
+      }
+
+      test.describe('signed out', () => {
+        test.use(signedOut);
+
+        test('sign-in', async ({ page }) => {
+          await page.goto('/sign-in');
+          await expectAccessible(page);
+        });
+      });
+    });
+  }
+}
+
+test('the list can be reached and signed out of by keyboard', async ({ page }) => {
+  await page.goto('/');
+  await isLive(page);
+  const button = page.locator('form[action="/sign-out"] button');
+  for (let presses = 0; presses < 60; presses++) {
+    await page.keyboard.press('Tab');
+    if (await button.evaluate((element) => element === document.activeElement)) return;
+  }
+  throw new Error('Tab does not reach the sign-out button');
+});

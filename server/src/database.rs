@@ -1,0 +1,206 @@
+//! Where everything is kept: opening a database by its address, and bringing
+//! its schema up to date. What is read and written is up to `store` and
+//! `people`; this module knows only how to connect.
+
+use std::{path::PathBuf, str::FromStr, time::Duration};
+
+use sqlx::{
+    PgPool, SqlitePool,
+    migrate::{MigrateError, Migrator},
+    postgres::{PgConnectOptions, PgPoolOptions},
+    sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
+};
+
+static SQLITE_MIGRATIONS: Migrator = sqlx::migrate!("../migrations/sqlite");
+static POSTGRES_MIGRATIONS: Migrator = sqlx::migrate!("../migrations/postgres");
+
+/// How long a call waits for a connection before the database counts as away.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Connections for reading, beside the writers.
+const READERS: u32 = 8;
+
+/// An open database.
+#[derive(Debug, Clone)]
+pub enum Database {
+    /// One file, one server.
+    Sqlite(SqliteDatabase),
+    /// One database, any number of servers.
+    Postgres(PgPool),
+}
+
+/// A SQLite file: one connection writes, others read beside it.
+#[derive(Debug, Clone)]
+pub struct SqliteDatabase {
+    /// The only connection that writes.
+    pub writer: SqlitePool,
+    /// Connections that only read.
+    pub readers: SqlitePool,
+    /// The file.
+    pub file: PathBuf,
+}
+
+/// Why a database could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The address names no database that Baton knows.
+    #[error(
+        "`{0}` is not a database address: use sqlite://FILE or postgres://USER@HOST/NAME"
+    )]
+    Address(String),
+    /// It could not be reached.
+    #[error("the database at {address} cannot be opened")]
+    Connect {
+        /// The address, without a password.
+        address: String,
+        /// What the driver says.
+        #[source]
+        source: sqlx::Error,
+    },
+    /// The schema could not be brought up to date.
+    #[error("the database at {address} cannot be brought to this version's schema")]
+    Migrate {
+        /// The address, without a password.
+        address: String,
+        /// What the driver says.
+        #[source]
+        source: MigrateError,
+    },
+}
+
+impl Database {
+    /// Opens the database at `sqlite://FILE` (made if it is not there) or
+    /// `postgres://…`, and brings its schema up to date.
+    ///
+    /// # Errors
+    /// The address is not understood, the database cannot be reached, or its
+    /// schema is newer than this program or cannot be migrated by this role.
+    pub async fn open(address: &str) -> Result<Self, OpenError> {
+        let shown = without_password(address);
+        let connect = |source| OpenError::Connect {
+            address: shown.clone(),
+            source,
+        };
+        let database = if address.starts_with("sqlite:") {
+            Self::Sqlite(open_sqlite(address).await.map_err(connect)?)
+        } else if address.starts_with("postgres:") || address.starts_with("postgresql:") {
+            let options = PgConnectOptions::from_str(address).map_err(connect)?;
+            Self::Postgres(postgres_pool(options, READERS).await.map_err(connect)?)
+        } else {
+            return Err(OpenError::Address(shown));
+        };
+        database
+            .migrate()
+            .await
+            .map_err(|source| OpenError::Migrate {
+                address: shown,
+                source,
+            })?;
+        Ok(database)
+    }
+
+    async fn migrate(&self) -> Result<(), MigrateError> {
+        match self {
+            Self::Sqlite(sqlite) => SQLITE_MIGRATIONS.run(&sqlite.writer).await,
+            Self::Postgres(pool) => {
+                // An owner role may have migrated already, and this role may
+                // not be allowed to: then there is nothing to do.
+                if postgres_is_current(pool).await {
+                    return Ok(());
+                }
+                POSTGRES_MIGRATIONS.run(pool).await
+            }
+        }
+    }
+}
+
+/// Whether every migration of this version was applied.
+async fn postgres_is_current(pool: &PgPool) -> bool {
+    let applied: Result<Vec<i64>, _> =
+        sqlx::query_scalar("select version from _sqlx_migrations where success")
+            .fetch_all(pool)
+            .await;
+    applied.is_ok_and(|applied| {
+        let wanted = POSTGRES_MIGRATIONS.iter().map(|m| m.version);
+        wanted.clone().all(|version| applied.contains(&version)) && applied.len() == wanted.count()
+    })
+}
+
+async fn open_sqlite(address: &str) -> Result<SqliteDatabase, sqlx::Error> {
+    let options = SqliteConnectOptions::from_str(address)?
+        .create_if_missing(true)
+        .journal_mode(SqliteJournalMode::Wal)
+        // An answer leaves after the commit, and a commit is on the disk.
+        .synchronous(SqliteSynchronous::Full)
+        .foreign_keys(true)
+        .busy_timeout(Duration::from_secs(5))
+        // REPLACE fires delete triggers only with this; see the log's triggers.
+        .pragma("recursive_triggers", "on")
+        .pragma("trusted_schema", "off")
+        .statement_cache_capacity(256);
+    let file = options.get_filename().to_path_buf();
+    let writer = SqlitePoolOptions::new()
+        .max_connections(1)
+        .acquire_timeout(CONNECT_TIMEOUT)
+        .connect_with(options.clone())
+        .await?;
+    let readers = SqlitePoolOptions::new()
+        .max_connections(READERS)
+        .acquire_timeout(CONNECT_TIMEOUT)
+        .connect_lazy_with(options.pragma("query_only", "on"));
+    Ok(SqliteDatabase {
+        writer,
+        readers,
+        file,
+    })
+}
+
+/// A pool on PostgreSQL. Every session bounds its own idle, lock and statement
+/// times, so that a server that freezes cannot hold rows or the log's head for
+/// ever, and commits synchronously, whatever the database's default.
+///
+/// # Errors
+/// The database cannot be reached.
+pub async fn postgres_pool(
+    options: PgConnectOptions,
+    connections: u32,
+) -> Result<PgPool, sqlx::Error> {
+    let options = options.application_name("baton").options([
+        ("synchronous_commit", "on"),
+        ("idle_in_transaction_session_timeout", "5000"),
+        ("lock_timeout", "2000"),
+        ("statement_timeout", "30000"),
+        ("default_transaction_isolation", "read\\ committed"),
+        ("timezone", "UTC"),
+    ]);
+    PgPoolOptions::new()
+        .max_connections(connections)
+        .acquire_timeout(CONNECT_TIMEOUT)
+        .connect_with(options)
+        .await
+}
+
+/// An address fit for messages and logs.
+pub fn without_password(address: &str) -> String {
+    match url::Url::parse(address) {
+        Ok(mut url) if url.password().is_some() => {
+            // Only addresses that cannot have a password refuse this.
+            let _ = url.set_password(Some("…"));
+            url.to_string().replace("%E2%80%A6", "…")
+        }
+        _ => address.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_are_not_shown() {
+        assert_eq!(
+            without_password("postgres://baton:secret@db/baton"),
+            "postgres://baton:…@db/baton"
+        );
+        assert_eq!(without_password("sqlite://baton.db"), "sqlite://baton.db");
+    }
+}

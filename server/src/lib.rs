@@ -1,0 +1,13 @@
+//! The `baton` program: rules, store, HTTP and command line.
+//!
+//! ARCHITECTURE.md is the map. Dependencies point one way: `cli` → `http` →
+//! `store` → `rules`, and `rules` knows nothing of any of them.
+
+pub mod database;
+
+#[cfg(test)]
+#[path = "../tests/support/mod.rs"]
+mod support;
+#[cfg(test)]
+#[path = "../tests/support/postgres_test.rs"]
+mod support_postgres_test;
