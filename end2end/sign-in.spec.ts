@@ -22,6 +22,16 @@ test.describe('with a wrong password', () => {
     await expect(page).toHaveURL(`${server.url}/`);
     await isLive(page);
   });
+
+  test.describe('and no JavaScript', () => {
+    test.use({ javaScriptEnabled: false });
+
+    test('the same error', async ({ page }) => {
+      await page.goto('/sign-in');
+      await submitSignIn(page, 'not the password');
+      await expect(page.getByRole('alert')).toBeVisible();
+    });
+  });
 });
 
 test('the session cookie is out of reach of scripts', async ({ page, server }) => {
@@ -74,13 +84,6 @@ for (const [without, prepare] of [
 
       await page.locator('form[action="/sign-out"] button').click();
       await expect(page).toHaveURL(/\/sign-in/);
-    });
-
-    test('a wrong password', async ({ page }) => {
-      test.skip(without === 'WebAssembly', 'the same form');
-      await page.goto('/sign-in');
-      await submitSignIn(page, 'not the password');
-      await expect(page.getByRole('alert')).toBeVisible();
     });
   });
 }
