@@ -2,9 +2,10 @@
 //! page can be set to stands in its address, so that it can be sent to someone.
 
 use baton_client::{LeaseQuery, LeaseSort, LeaseState, limits::PAGE_DEFAULT};
+use serde::{Deserialize, Serialize};
 
 /// Which leases to show.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Show {
     /// All of them.
     #[default]
@@ -44,7 +45,7 @@ pub const SORTS: [(LeaseSort, &str, &str); 4] = [
 ];
 
 /// What is asked of the leases page.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asked {
     /// Part of a lease's or holder's name.
     pub search: String,
@@ -272,16 +273,31 @@ mod tests {
     #[test]
     fn another_filter_starts_at_the_beginning() {
         let asked = asked(&[("search", "x"), ("cursor", "c")]);
-        assert_eq!(asked.showing(Show::Attention).href(), "/?search=x&state=attention");
+        assert_eq!(
+            asked.showing(Show::Attention).href(),
+            "/?search=x&state=attention"
+        );
         assert_eq!(asked.from(None).href(), "/?search=x");
     }
 
     #[test]
     fn signing_in_leads_back_here_and_nowhere_else() {
         assert_eq!(sign_in_href("/"), "/sign-in");
-        assert_eq!(sign_in_href("/?state=held"), "/sign-in?next=%2F%3Fstate%3Dheld");
+        assert_eq!(
+            sign_in_href("/?state=held"),
+            "/sign-in?next=%2F%3Fstate%3Dheld"
+        );
         assert_eq!(safe_next("/?state=held"), "/?state=held");
-        for bad in ["", "https://x", "//x", "/\\x", "/a\\b", "x", "/\t/x", "javascript:1"] {
+        for bad in [
+            "",
+            "https://x",
+            "//x",
+            "/\\x",
+            "/a\\b",
+            "x",
+            "/\t/x",
+            "javascript:1",
+        ] {
             assert_eq!(safe_next(bad), "/", "{bad:?}");
         }
     }

@@ -326,7 +326,10 @@ mod tests {
         let mut connection = live_at(0.0);
         connection.failed(1_000.0, 0.5);
         assert_eq!(connection.phase(), Phase::Waiting);
-        assert_eq!(pass(&mut connection, 1_000.0, 1_500.0), [(1_250.0, Act::Open)]);
+        assert_eq!(
+            pass(&mut connection, 1_000.0, 1_500.0),
+            [(1_250.0, Act::Open)]
+        );
         connection.failed(1_600.0, 0.5);
         pass(&mut connection, 1_600.0, 3_750.0);
         assert_eq!(connection.phase(), Phase::Stale);
@@ -349,7 +352,9 @@ mod tests {
         }
         assert_eq!(
             pauses,
-            [250.0, 1_000.0, 2_000.0, 4_000.0, 8_000.0, 15_000.0, 15_000.0, 15_000.0]
+            [
+                250.0, 1_000.0, 2_000.0, 4_000.0, 8_000.0, 15_000.0, 15_000.0, 15_000.0
+            ]
         );
         assert_eq!(connection.try_now(ms), Some(Act::Open));
     }
@@ -385,7 +390,10 @@ mod tests {
     fn a_hidden_tab_gives_its_stream_back_and_asks_for_it_when_shown() {
         let mut connection = live_at(0.0);
         connection.hidden(1_000.0);
-        assert_eq!(pass(&mut connection, 1_000.0, 9_000.0), [(5_000.0, Act::Close)]);
+        assert_eq!(
+            pass(&mut connection, 1_000.0, 9_000.0),
+            [(5_000.0, Act::Close)]
+        );
         assert_eq!(connection.phase(), Phase::Waiting);
         assert_eq!(connection.shown(at(9_100.0)), Some(Act::Open));
         assert_eq!(connection.phase(), Phase::Waiting);

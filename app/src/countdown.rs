@@ -65,7 +65,11 @@ pub fn left(lease: &Lease, now: Timestamp) -> Left {
     Left {
         text: fine(left_ms),
         permille,
-        tone: if permille < 300 { Tone::Soon } else { Tone::Calm },
+        tone: if permille < 300 {
+            Tone::Soon
+        } else {
+            Tone::Calm
+        },
     }
 }
 

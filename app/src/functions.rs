@@ -28,8 +28,8 @@ pub async fn open_leases(query: LeaseQuery) -> Result<Opened, ServerFnError> {
 }
 
 /// How many leases there are of each kind, now.
-#[server(prefix = "/fn", endpoint = "totals", input = Json)]
-pub async fn totals() -> Result<Result<Totals, Problem>, ServerFnError> {
+#[server(prefix = "/fn", endpoint = "count-leases", input = Json)]
+pub async fn count_leases() -> Result<Result<Totals, Problem>, ServerFnError> {
     Ok(backstage()?.totals().await)
 }
 

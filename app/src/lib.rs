@@ -4,7 +4,7 @@
 //!
 //! The pages know no database and no rule. On the server they read through
 //! [`Backstage`], which the server implements and which decides who may see
-//! what; in the browser they call the [`functions`], which do the same, and
+//! what; in the browser they call the `functions`, which do the same, and
 //! follow `GET /api/v1/events`.
 //!
 //! What can be said without a browser is said in plain Rust with tests beside
@@ -15,7 +15,7 @@
 
 // The wire to the server.
 mod backstage;
-pub mod functions;
+mod functions;
 
 // What is known without a browser.
 pub mod address;

@@ -29,7 +29,13 @@ pub struct Rows {
 
 impl Rows {
     /// The leases as the server listed them.
-    pub fn new(leases: Vec<Lease>, sort: LeaseSort, limit: usize, before: bool, after: bool) -> Self {
+    pub fn new(
+        leases: Vec<Lease>,
+        sort: LeaseSort,
+        limit: usize,
+        before: bool,
+        after: bool,
+    ) -> Self {
         Self {
             leases,
             sort,
@@ -143,7 +149,10 @@ mod tests {
     }
 
     fn names(rows: &Rows) -> Vec<&str> {
-        rows.leases().iter().map(|lease| lease.lease.as_str()).collect()
+        rows.leases()
+            .iter()
+            .map(|lease| lease.lease.as_str())
+            .collect()
     }
 
     #[test]

@@ -44,13 +44,19 @@ mod tests {
 
     #[test]
     fn texts_are_shown_as_they_are() {
-        assert_eq!(says(r#""<b>3 of 12</b>""#).as_deref(), Some("<b>3 of 12</b>"));
+        assert_eq!(
+            says(r#""<b>3 of 12</b>""#).as_deref(),
+            Some("<b>3 of 12</b>")
+        );
     }
 
     #[test]
     fn plain_fields_become_a_list() {
         let status = r#"{"step":3,"of":12,"phase":"copy"}"#;
-        assert_eq!(says(status).as_deref(), Some("of: 12 · phase: copy · step: 3"));
+        assert_eq!(
+            says(status).as_deref(),
+            Some("of: 12 · phase: copy · step: 3")
+        );
     }
 
     #[test]

@@ -1,0 +1,82 @@
+//! One lease in the list. Each cell runs again only when what it shows is
+//! another; the elements stay.
+
+use baton_client::Lease;
+use leptos::prelude::*;
+
+use crate::{
+    bar::Bar,
+    countdown::{self, left},
+    live::{Live, Row, text},
+    notes::{Notes, notes},
+    says::says,
+    state_mark::{Mark, StateMark},
+};
+
+/// The row.
+#[component]
+pub fn LeaseRow(row: Row, live: Live) -> impl IntoView {
+    let Row { name, lease } = row;
+    let lease = RwSignal::from(lease);
+    let left = Memo::new(move |_| lease.with(|lease| left(lease, live.now.get())));
+    let tone = Signal::derive(move || left.with(|left| left.tone));
+    let permille = Signal::derive(move || left.with(|left| left.permille));
+    let mark = Memo::new(move |_| lease.with(|lease| Mark::of(lease, tone.get())));
+    let notes = Memo::new(move |_| lease.with(notes));
+    let says = Memo::new(move |_| lease.with(said));
+    let held_for = text(move || lease.with(|lease| countdown::held_for(lease, live.now.get())));
+    let attention = Memo::new(move |_| lease.with(|lease| lease.attention().is_some()));
+    view! {
+        <tr role="row" data-lease=name.to_string() class:attention=move || attention.get()>
+            <th role="rowheader" scope="row" class="name">
+                <bdi class="lease-name" title=name.to_string()>
+                    {name.to_string()}
+                </bdi>
+                <Notes notes says />
+            </th>
+            <td role="cell" class="mark">
+                <StateMark mark />
+            </td>
+            <td role="cell" class="holder" data-label="Holder">
+                <Holder lease />
+            </td>
+            <td role="cell" class="num" data-label="Generation">
+                <span data-part="generation">
+                    {move || lease.with(|lease| lease.generation.get())}
+                </span>
+            </td>
+            <td role="cell" class="time" data-label="Held for">
+                <span data-part="held-for">{held_for}</span>
+            </td>
+            <td role="cell" class="expires">
+                <div class="left">
+                    <span data-part="remaining">
+                        {move || left.with(|left| left.text.clone())}
+                    </span>
+                    <Bar permille tone />
+                </div>
+            </td>
+        </tr>
+    }
+}
+
+#[component]
+fn Holder(lease: RwSignal<Lease>) -> impl IntoView {
+    let holder =
+        Memo::new(move |_| lease.with(|lease| lease.holder.as_ref().map(ToString::to_string)));
+    let shown = move || holder.get().unwrap_or_else(|| "no holder".to_owned());
+    view! {
+        <bdi
+            class="holder-name"
+            class:none=move || holder.with(Option::is_none)
+            data-part="holder"
+            title=move || holder.get()
+        >
+            {shown}
+        </bdi>
+    }
+}
+
+fn said(lease: &Lease) -> Option<String> {
+    lease.status.as_ref().and_then(|status| says(status.get()))
+}

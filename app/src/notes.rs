@@ -1,0 +1,149 @@
+//! What else there is to know of a lease, each as a short sentence.
+
+use baton_client::{Actor, Lease};
+use leptos::prelude::*;
+
+use crate::countdown::time_of_day;
+
+/// A note, and how it is to be taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// The class in the style sheet.
+    pub class: &'static str,
+    /// The sentence.
+    pub text: String,
+}
+
+/// The notes of a lease, the most pressing first.
+pub fn notes(lease: &Lease) -> Vec<Note> {
+    let mut notes = Vec::new();
+    let mut note = |class, text| notes.push(Note { class, text });
+    if lease.flapping >= Lease::FLAPPING_FROM {
+        note(
+            "alert",
+            format!("flapping: {} handovers in 5 min", lease.flapping),
+        );
+    }
+    if let Some(blocked) = &lease.blocked {
+        note("alert", format!("a change of hands waits: {blocked}"));
+    }
+    if let Some(step_down) = &lease.step_down {
+        let (by, reason) = (who(&step_down.actor), &step_down.reason);
+        let deadline = time_of_day(step_down.deadline);
+        note(
+            "warn",
+            format!("asked by {by} to step down by {deadline} UTC: {reason}"),
+        );
+    }
+    if let Some(paused) = &lease.paused {
+        note(
+            "quiet",
+            format!("paused by {}: {}", who(&paused.actor), paused.reason),
+        );
+    }
+    if let Some(barred) = &lease.barred {
+        let whom = barred
+            .holder
+            .as_ref()
+            .map_or("everyone", |holder| holder.as_str());
+        let until = time_of_day(barred.until);
+        note(
+            "quiet",
+            format!("{whom} barred until {until} UTC: {}", barred.reason),
+        );
+    }
+    if let Some(reserved) = &lease.reserved {
+        let until = time_of_day(reserved.until);
+        note(
+            "quiet",
+            format!("reserved for {} until {until} UTC", reserved.holder),
+        );
+    }
+    notes
+}
+
+fn who(actor: &Actor) -> String {
+    match actor {
+        Actor::User(name) => name.clone(),
+        Actor::Token(name) => format!("token {name}"),
+        Actor::Baton => "baton".to_owned(),
+    }
+}
+
+/// The notes below a lease's name, and what its holder says.
+#[component]
+pub fn Notes(notes: Memo<Vec<Note>>, says: Memo<Option<String>>) -> impl IntoView {
+    let lines = move || {
+        let lines = notes.get().into_iter();
+        lines
+            .map(|note| {
+                view! {
+                    <span class=format!("says {}", note.class) title=note.text.clone()>
+                        <bdi>{note.text.clone()}</bdi>
+                    </span>
+                }
+            })
+            .collect_view()
+    };
+    let said = move || {
+        says.get().map(|text| {
+            view! {
+                <span class="says" data-part="status" title=text.clone()>
+                    <bdi>{text.clone()}</bdi>
+                </span>
+            }
+        })
+    };
+    view! {
+        {lines}
+        {said}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use baton_client::{Barred, Paused, Reserved};
+
+    use super::*;
+    use crate::countdown::tests::held;
+
+    #[test]
+    fn a_quiet_lease_has_no_notes() {
+        assert_eq!(notes(&held("a")), []);
+    }
+
+    #[test]
+    fn notes_say_who_and_why_and_until_when() {
+        let mut lease = held("a");
+        lease.flapping = 7;
+        let actor = Actor::User("omar".into());
+        lease.paused = Some(Paused {
+            at: lease.now,
+            actor: actor.clone(),
+            reason: "freeze".into(),
+            incident: None,
+        });
+        lease.barred = Some(Barred {
+            holder: None,
+            until: lease.now,
+            actor: actor.clone(),
+            reason: "wedged".into(),
+        });
+        lease.reserved = Some(Reserved {
+            holder: "b".parse().expect("a holder"),
+            until: lease.now,
+            actor,
+            reason: "wedged".into(),
+        });
+        let texts: Vec<_> = notes(&lease).into_iter().map(|note| note.text).collect();
+        assert_eq!(
+            texts,
+            [
+                "flapping: 7 handovers in 5 min",
+                "paused by omar: freeze",
+                "everyone barred until 02:14:07 UTC: wedged",
+                "reserved for b until 02:14:07 UTC",
+            ]
+        );
+    }
+}
