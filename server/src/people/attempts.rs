@@ -143,8 +143,9 @@ mod tests {
         // One's own account does not buy tries at others'.
         for i in 0..10 {
             assert!(attempts.begin(&format!("user {i}"), from, now).is_ok());
-            attempts.begin("ana", from, now).ok();
-            attempts.succeeded("ana", from);
+            if attempts.begin("ana", from, now).is_ok() {
+                attempts.succeeded("ana", from);
+            }
         }
         assert!(attempts.begin("ben", from, now).is_err());
     }

@@ -1,0 +1,165 @@
+//! Who may ask: people with a password and a session, programs with an API token,
+//! and strangers.
+//!
+//! - [`Caller`] is somebody recognised, [`authorise`] the one place that decides
+//!   what they may do.
+//! - [`People::bearer`] recognises a token without reading the database: every
+//!   server holds the table of tokens in memory, and [`People::follow`] asks the
+//!   database a few times a second whether anything changed. A table that could
+//!   not be confirmed for a second is not trusted: the check then fails closed.
+//! - Every change of a user or token, and every session that ends, adds one to a
+//!   counter in the same transaction, which is how servers notice. Changes hold
+//!   that counter's row, so they happen one after the other, over all servers.
+//! - Names of users and tokens are never freed or changed: the log names people by
+//!   them, and tenures belong to the token of a name.
+//!
+//! Nothing here knows HTTP, cookies or leases. Secrets are stored as digests only,
+//! passwords as Argon2id hashes, and neither shows in `Debug` or a message.
+
+mod access;
+mod attempts;
+mod backend;
+mod bearers;
+mod caller;
+mod first;
+mod passwords;
+mod postgres;
+mod secrets;
+mod sessions;
+mod sqlite;
+mod tokens;
+mod users;
+
+#[cfg(test)]
+mod tests;
+
+use std::{fmt, sync::Arc};
+
+pub use self::{
+    access::{Access, Denied, authorise},
+    bearers::BearerError,
+    caller::{Caller, Kind},
+    first::FirstStart,
+    passwords::{PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN},
+    secrets::{Secret, TOKEN_CHARS_MIN, TOKEN_PREFIX},
+    sessions::{SESSION_AGE_MAX, SESSION_IDLE_MAX, SignIn, SignInError},
+    tokens::{NewToken, Token},
+    users::User,
+};
+use self::{
+    attempts::Attempts,
+    backend::{Backend, Change},
+    bearers::Bearers,
+    passwords::Passwords,
+    postgres::PostgresPeople,
+    sqlite::SqlitePeople,
+};
+use crate::database::Database;
+
+/// The longest name of a user or token.
+pub const NAME_CHARS_MAX: usize = 64;
+
+/// Users, tokens and sessions in one database. Cheap to clone.
+#[derive(Clone)]
+pub struct People {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    backend: Box<dyn Backend>,
+    bearers: Bearers,
+    passwords: Passwords,
+    attempts: Attempts,
+}
+
+/// Why something about people could not be done. Nothing was changed then, but
+/// for [`PeopleError::Store`], where the answer to the last step may be lost.
+#[derive(Debug, thiserror::Error)]
+pub enum PeopleError {
+    /// A name, password or prefix that cannot be; says why.
+    #[error("{0}")]
+    Invalid(String),
+    /// The name has been given before.
+    #[error("the name `{0}` is taken; names are never used again, as the history refers to them")]
+    Taken(String),
+    /// There is no user of this name.
+    #[error("there is no user `{0}`")]
+    UnknownUser(String),
+    /// There is no token of this name.
+    #[error("there is no token `{0}`")]
+    UnknownToken(String),
+    /// The token was revoked, which is for good.
+    #[error("the token `{0}` is revoked, for good; create one with another name")]
+    Revoked(String),
+    /// Nobody could administer any more.
+    #[error("`{0}` is the last admin; make somebody else one first")]
+    LastAdmin(String),
+    /// Too many passwords are being hashed.
+    #[error("too many sign-ins at once; try again in a few seconds")]
+    Crowded,
+    /// The database does not answer, or not as it should.
+    #[error("the database cannot be used")]
+    Store(#[from] sqlx::Error),
+}
+
+impl People {
+    /// The people of `database`. Tokens are recognised once [`Self::follow`] runs.
+    pub fn new(database: &Database) -> Self {
+        let backend: Box<dyn Backend> = match database {
+            Database::Sqlite(sqlite) => Box::new(SqlitePeople::new(sqlite)),
+            Database::Postgres(pool) => Box::new(PostgresPeople::new(pool)),
+        };
+        Self {
+            shared: Arc::new(Shared {
+                backend,
+                bearers: Bearers::default(),
+                passwords: Passwords::new(),
+                attempts: Attempts::default(),
+            }),
+        }
+    }
+
+    fn backend(&self) -> &dyn Backend {
+        self.shared.backend.as_ref()
+    }
+
+    /// Counts and commits a change, and lets this server see it at once.
+    async fn finish(&self, mut change: Box<dyn Change>) -> Result<(), PeopleError> {
+        change.count().await?;
+        change.commit().await?;
+        // Should this fail, `follow` catches up.
+        if let Err(error) = self.refresh().await {
+            tracing::debug!(%error, "tokens could not be read after a change");
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for People {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("People").finish_non_exhaustive()
+    }
+}
+
+/// Whether a user or token may be called this.
+fn check_name(name: &str) -> Result<(), PeopleError> {
+    let invalid = |why: String| Err(PeopleError::Invalid(why));
+    let length = name.chars().count();
+    if length == 0 || length > NAME_CHARS_MAX {
+        return invalid(format!(
+            "a name has 1 to {NAME_CHARS_MAX} characters, this one has {length}"
+        ));
+    }
+    if name.chars().any(|c| c.is_control() || c == ':') {
+        return invalid("a name has no control characters and no colon".into());
+    }
+    if name.trim() != name {
+        return invalid("a name does not start or end with a blank".into());
+    }
+    Ok(())
+}
+
+/// A name with U+0000 is nobody's, and PostgreSQL cannot even be asked for it.
+fn storable(name: &str) -> bool {
+    !name.contains('\0')
+}
