@@ -55,14 +55,16 @@ lint: site ## formatting, and clippy with warnings as errors
 .PHONY: test-rust
 test-rust: tools-test site ## the Rust tests, on SQLite and PostgreSQL
 	@echo "==> the Rust tests"
-	@cargo test --workspace $(ARGS)
+	@cargo test --workspace $(ARGS) | tee target/test-rust.log
+	@awk '/^test result:/ { p += $$4; f += $$6 } END { printf "\n%d passed, %d failed\n", p, f }' target/test-rust.log
 
-# The browser tests and the fuzzer run the same debug build that the Rust
-# tests leave behind.
+# The browser tests and the fuzzer run the program that the Rust tests leave
+# behind. Building it by itself would switch features, for those of the tests'
+# own dependencies count only beside tests.
 .PHONY: debug
 debug: site
 	@echo "==> building target/debug/baton"
-	@cargo build --workspace --bin baton
+	@cargo test --workspace --no-run --quiet
 
 .PHONY: e2e
 e2e: tools-test debug ## the browser tests, in Chromium
