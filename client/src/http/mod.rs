@@ -71,7 +71,9 @@ pub enum ClientError {
     },
 }
 
-/// A client of one server. Cheap to clone; clones share their connections.
+/// A client of one server. Cheap to clone; clones share their connections. It
+/// goes through the proxy that `HTTP_PROXY` and its like name, except to the own
+/// machine.
 #[derive(Clone)]
 pub struct Client {
     http: reqwest::Client,
@@ -129,6 +131,11 @@ impl Client {
             // perhaps with the token to someone else.
             .redirect(reqwest::redirect::Policy::none())
             .retry(reqwest::retry::never());
+        if is_loopback(&base) {
+            // Whatever proxy the environment names, it is not on the way to
+            // the own machine.
+            builder = builder.no_proxy();
+        }
         if base.scheme() == "http" {
             // Without this a system that has no certificates could not even
             // talk to its own loopback.
@@ -379,6 +386,15 @@ fn parse_base(text: &str) -> Result<Url, ClientError> {
         return Err(bad());
     }
     Ok(url)
+}
+
+fn is_loopback(base: &Url) -> bool {
+    let host = base.host_str().unwrap_or_default();
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost"
+        || bare
+            .parse::<std::net::IpAddr>()
+            .is_ok_and(|address| address.is_loopback())
 }
 
 /// The cryptography that TLS uses, once per process and unless the program

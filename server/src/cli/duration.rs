@@ -74,8 +74,20 @@ mod tests {
     #[test]
     fn what_is_no_duration_is_refused_with_an_example() {
         for text in [
-            "", "10", "s", "-1s", "1.5s", "10 s", "10S", "1s1m", "1s1s", "5x", "1µs", "１s",
-            "99999999999999999999s", "213503982335d",
+            "",
+            "10",
+            "s",
+            "-1s",
+            "1.5s",
+            "10 s",
+            "10S",
+            "1s1m",
+            "1s1s",
+            "5x",
+            "1µs",
+            "１s",
+            "99999999999999999999s",
+            "213503982335d",
         ] {
             let refused = text.parse::<Millis>().expect_err(text);
             assert!(refused.contains("1h30m"), "{refused}");

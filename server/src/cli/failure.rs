@@ -211,6 +211,9 @@ mod tests {
         });
         let refused = CallError::Refused(Box::new(problem));
         let text = Failure::of_call(&refused, true).text;
-        assert!(text.contains("ttl_ms: is 5, at least 1000\\u{1b}[2J"), "{text}");
+        assert!(
+            text.contains("ttl_ms: is 5, at least 1000\\u{1b}[2J"),
+            "{text}"
+        );
     }
 }

@@ -6,14 +6,14 @@
 //! its answer. What goes wrong becomes a [`Failure`], which knows its exit code.
 
 mod acquire;
-mod tenure;
-mod show;
-mod list;
-mod history;
-mod watch;
-mod force;
-mod operator;
 mod demo;
+mod force;
+mod history;
+mod list;
+mod operator;
+mod show;
+mod tenure;
+mod watch;
 
 mod connection;
 mod database;
@@ -43,9 +43,7 @@ pub use failure::{Exit, Failure};
     name = "baton",
     version,
     propagate_version = true,
-    after_help = EXIT_CODES,
-    // Names, reasons and JSON are often longer than a line anyway.
-    max_term_width = 100
+    after_help = EXIT_CODES
 )]
 struct Cli {
     #[command(subcommand)]

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 /// An argument that is one of a wire enum's words.
 pub fn one_of<T>(
     words: impl IntoIterator<Item = &'static str>,
-) -> impl TypedValueParser<Value = T> + Clone
+) -> impl TypedValueParser<Value = T> + Clone + Send + Sync + 'static
 where
     T: DeserializeOwned + Clone + Send + Sync + 'static,
 {
@@ -16,7 +16,7 @@ where
 }
 
 /// An argument that is an event of the history.
-pub fn event() -> impl TypedValueParser<Value = HandoverEvent> + Clone {
+pub fn event() -> impl TypedValueParser<Value = HandoverEvent> + Clone + Send + Sync + 'static {
     one_of(HandoverEvent::ALL.map(HandoverEvent::as_str))
 }
 

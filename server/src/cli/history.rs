@@ -1,0 +1,145 @@
+//! `baton history`: the handover log, newest first.
+
+use baton_client::{
+    Actor, Answer, Call, HandoverEvent, HandoverPage, HandoverQuery, LeaseName, Order, RawJson,
+    Timestamp, limits::PAGE_MAX,
+};
+
+use super::{
+    Exit, Failure,
+    connection::ConnectionArgs,
+    handover_text::{self, HEADINGS},
+    output,
+    table::Table,
+    words,
+};
+
+/// Show the history: who held what, when, and why it changed hands
+#[derive(Debug, clap::Args)]
+pub struct HistoryArgs {
+    /// Only of this lease
+    #[arg(long)]
+    lease: Option<LeaseName>,
+
+    /// Only of leases whose name starts with this
+    #[arg(long, value_name = "TEXT")]
+    prefix: Option<String>,
+
+    /// Only from or to this holder
+    #[arg(long)]
+    holder: Option<String>,
+
+    /// Only events of this kind
+    #[arg(long, value_parser = words::event())]
+    event: Option<HandoverEvent>,
+
+    /// Only what this actor asked for: user:NAME, token:NAME or baton
+    #[arg(long)]
+    actor: Option<Actor>,
+
+    /// Only of this incident
+    #[arg(long, value_name = "TEXT")]
+    incident: Option<String>,
+
+    /// At this time or later, as 2026-11-29T02:14:07Z
+    #[arg(long, value_name = "TIME")]
+    from: Option<Timestamp>,
+
+    /// Before this time
+    #[arg(long, value_name = "TIME")]
+    to: Option<Timestamp>,
+
+    /// Only entries after this seq
+    #[arg(long, value_name = "SEQ")]
+    after: Option<u64>,
+
+    /// Newest first (desc) or oldest first (asc) [default: desc]
+    #[arg(long, value_parser = words::one_of::<Order>(["desc", "asc"]))]
+    order: Option<Order>,
+
+    /// How many entries at most: 1 to 1000 [default: 100]
+    #[arg(long, value_name = "N")]
+    limit: Option<u64>,
+
+    /// All of them, page after page
+    #[arg(long)]
+    all: bool,
+
+    /// Print the entries as JSON, one a line
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    connection: ConnectionArgs,
+}
+
+/// Runs the command.
+pub async fn run(args: HistoryArgs) -> Result<(), Failure> {
+    let session = args.connection.session(args.json)?;
+    let mut query = HandoverQuery {
+        lease: args.lease,
+        prefix: args.prefix,
+        holder: args.holder,
+        event: args.event,
+        actor: args.actor,
+        incident: args.incident,
+        from: args.from,
+        to: args.to,
+        after: args.after,
+        order: args.order,
+        limit: args.limit,
+        cursor: None,
+    };
+    if args.all {
+        query.limit = query.limit.or(Some(PAGE_MAX));
+    }
+    let mut first = true;
+    loop {
+        let answer = session.send(Call::handovers(&query)).await?;
+        if args.json {
+            print_json(&answer)?;
+        } else {
+            print_table(&answer.value, first)?;
+        }
+        first = false;
+        match answer.value.next {
+            Some(next) if args.all => query.cursor = Some(next),
+            Some(_) => {
+                if !args.json {
+                    output::note("There is more: --all shows it, --limit sets how much.");
+                }
+                return Ok(());
+            }
+            None => return Ok(()),
+        }
+    }
+}
+
+fn print_table(page: &HandoverPage, first: bool) -> Result<(), Failure> {
+    if page.items.is_empty() && first {
+        output::note("Nothing in the history matches.");
+        return Ok(());
+    }
+    let mut table = if first {
+        Table::new(&HEADINGS)
+    } else {
+        Table::bare()
+    };
+    for entry in &page.items {
+        table.row(handover_text::row(entry, page.now));
+    }
+    output::line(&table.text())
+}
+
+/// Every entry as the server sent it, on a line of its own.
+fn print_json(answer: &Answer<HandoverPage>) -> Result<(), Failure> {
+    #[derive(serde::Deserialize)]
+    struct Page {
+        items: Vec<RawJson>,
+    }
+    let page: Page = serde_json::from_str(&answer.text)
+        .map_err(|error| Failure::new(Exit::Failed, format!("the answer is not JSON: {error}")))?;
+    page.items
+        .iter()
+        .try_for_each(|entry| output::json_line(entry.get()))
+}
