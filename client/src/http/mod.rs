@@ -5,6 +5,7 @@
 //! an error is the caller's. Start at [`Client`]; [`CallError`] is what can go
 //! wrong, [`Call`] a call as a value, [`EventStream`] the live feed.
 
+mod address;
 mod call;
 mod error;
 mod events;
@@ -19,6 +20,7 @@ use reqwest::{
 };
 use serde::de::DeserializeOwned;
 
+use address::{is_loopback, parse_base};
 pub use call::{Answer, Call};
 pub use error::{CallError, Failed};
 pub use events::{EventStream, RawEvent};
@@ -371,30 +373,6 @@ impl Client {
     async fn value<T: DeserializeOwned>(&self, call: Call<T>) -> Result<T, CallError> {
         self.send(call).await.map(|answer| answer.value)
     }
-}
-
-/// The address that calls are built on: `http` or `https`, a host, perhaps a
-/// path in front of `/api/v1`.
-fn parse_base(text: &str) -> Result<Url, ClientError> {
-    let bad = || ClientError::Address(text.to_owned());
-    let url = Url::parse(text.trim()).map_err(|_| bad())?;
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err(ClientError::Credentials);
-    }
-    let plain = url.query().is_none() && url.fragment().is_none();
-    if !matches!(url.scheme(), "http" | "https") || !url.has_host() || !plain {
-        return Err(bad());
-    }
-    Ok(url)
-}
-
-fn is_loopback(base: &Url) -> bool {
-    let host = base.host_str().unwrap_or_default();
-    let bare = host.trim_start_matches('[').trim_end_matches(']');
-    host == "localhost"
-        || bare
-            .parse::<std::net::IpAddr>()
-            .is_ok_and(|address| address.is_loopback())
 }
 
 /// The cryptography that TLS uses, once per process and unless the program
