@@ -1,10 +1,8 @@
 -- Who may ask: users with a password, API tokens, and sessions of users.
 -- Times are microseconds since 1970 in UTC.
 --
--- A server that runs as another role than the one that owns these tables needs
---   grant select, insert, update on users, tokens to ROLE;
---   grant select, insert, update, delete on sessions to ROLE;
---   grant select, update on auth_version to ROLE;
+-- A server that runs as another role than the one that owns these tables gets
+-- what it needs from baton_grant of 0001.
 
 create table users (
     id text primary key,

@@ -15,7 +15,7 @@ static SQLITE_MIGRATIONS: Migrator = sqlx::migrate!("../migrations/sqlite");
 static POSTGRES_MIGRATIONS: Migrator = sqlx::migrate!("../migrations/postgres");
 
 /// How long a call waits for a connection before the database counts as away.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 /// Connections for reading, beside the writers.
 const READERS: u32 = 8;
 
@@ -43,9 +43,7 @@ pub struct SqliteDatabase {
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The address names no database that Baton knows.
-    #[error(
-        "`{0}` is not a database address: use sqlite://FILE or postgres://USER@HOST/NAME"
-    )]
+    #[error("`{0}` is not a database address: use sqlite://FILE or postgres://USER@HOST/NAME")]
     Address(String),
     /// It could not be reached.
     #[error("the database at {address} cannot be opened")]
@@ -169,7 +167,7 @@ pub async fn postgres_pool(
         ("idle_in_transaction_session_timeout", "5000"),
         ("lock_timeout", "2000"),
         ("statement_timeout", "30000"),
-        ("default_transaction_isolation", "read\\ committed"),
+        ("default_transaction_isolation", "read committed"),
         ("timezone", "UTC"),
     ]);
     PgPoolOptions::new()
@@ -177,6 +175,18 @@ pub async fn postgres_pool(
         .acquire_timeout(CONNECT_TIMEOUT)
         .connect_with(options)
         .await
+}
+
+/// Connections for writing: one for each lane, and some for leases that wait
+/// for somebody else's lock.
+pub const POSTGRES_WRITERS: u32 = 10;
+
+/// Another pool on the same database, which connects when it is first used.
+pub fn postgres_pool_like(pool: &PgPool, connections: u32) -> PgPool {
+    PgPoolOptions::new()
+        .max_connections(connections)
+        .acquire_timeout(CONNECT_TIMEOUT)
+        .connect_lazy_with((*pool.connect_options()).clone())
 }
 
 /// An address fit for messages and logs.

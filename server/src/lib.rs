@@ -3,7 +3,18 @@
 //! ARCHITECTURE.md is the map. Dependencies point one way: `cli` → `http` →
 //! `store` → `rules`, and `rules` knows nothing of any of them.
 
+pub mod cli;
+pub mod http;
+
+pub mod store;
+
+pub mod people;
+
+pub mod chain;
+pub mod rules;
+
 pub mod database;
+pub mod metrics;
 
 #[cfg(test)]
 #[path = "../tests/support/mod.rs"]

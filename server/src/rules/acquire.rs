@@ -70,11 +70,9 @@ fn check(row: Option<&LeaseRow>, acquire: &Acquire, moment: Moment) -> Result<()
         return Err(Refusal::Paused);
     }
     let until = acquirable_at(row, Some(&acquire.holder), now);
-    if row
-        .barred
-        .as_ref()
-        .is_some_and(|bar| now < bar.until && bar.holder.as_ref().is_none_or(|h| *h == acquire.holder))
-    {
+    if row.barred.as_ref().is_some_and(|bar| {
+        now < bar.until && bar.holder.as_ref().is_none_or(|h| *h == acquire.holder)
+    }) {
         return Err(Refusal::Barred(until));
     }
     if kept_for_another(row, acquire, moment) {

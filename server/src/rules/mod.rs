@@ -95,9 +95,7 @@ pub fn apply(
             operator::cancel_step_down(slot.as_mut(), asker, why, moment, log)
         }
         Request::Pause(asker, why) => operator::pause(slot, name, asker, why, moment, log),
-        Request::Unpause(asker, why) => {
-            operator::unpause(slot.as_mut(), asker, why, moment, log)
-        }
+        Request::Unpause(asker, why) => operator::unpause(slot.as_mut(), asker, why, moment, log),
         Request::Protect(asker, why) => {
             operator::protect(slot.as_mut(), asker, why, true, moment, log)
         }

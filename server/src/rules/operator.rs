@@ -9,10 +9,7 @@ use super::{
 };
 
 /// The row, if it is at the generation that the operator saw.
-fn seen(
-    row: Option<&mut LeaseRow>,
-    expected: Generation,
-) -> Result<&mut LeaseRow, Refusal> {
+fn seen(row: Option<&mut LeaseRow>, expected: Generation) -> Result<&mut LeaseRow, Refusal> {
     let row = row.ok_or(Refusal::UnknownLease)?;
     if row.generation == expected {
         Ok(row)
@@ -115,7 +112,15 @@ pub(super) fn step_down(
         incident: ask.why.incident.clone(),
         successor,
     });
-    note(row, HandoverEvent::StepDown, asker, &ask.why, details, moment, log);
+    note(
+        row,
+        HandoverEvent::StepDown,
+        asker,
+        &ask.why,
+        details,
+        moment,
+        log,
+    );
     Ok(())
 }
 
@@ -128,7 +133,15 @@ pub(super) fn cancel_step_down(
 ) -> Result<(), Refusal> {
     let row = row.ok_or(Refusal::UnknownLease)?;
     if row.step_down.take().is_some() {
-        note(row, HandoverEvent::StepDownCancelled, asker, why, json!({}), moment, log);
+        note(
+            row,
+            HandoverEvent::StepDownCancelled,
+            asker,
+            why,
+            json!({}),
+            moment,
+            log,
+        );
     }
     Ok(())
 }
@@ -148,7 +161,15 @@ pub(super) fn pause(
         reason: why.reason.clone(),
         incident: why.incident.clone(),
     });
-    note(row, HandoverEvent::Paused, asker, why, json!({}), moment, log);
+    note(
+        row,
+        HandoverEvent::Paused,
+        asker,
+        why,
+        json!({}),
+        moment,
+        log,
+    );
     Ok(())
 }
 
@@ -161,7 +182,15 @@ pub(super) fn unpause(
 ) -> Result<(), Refusal> {
     let row = row.ok_or(Refusal::UnknownLease)?;
     if row.paused.take().is_some() {
-        note(row, HandoverEvent::Unpaused, asker, why, json!({}), moment, log);
+        note(
+            row,
+            HandoverEvent::Unpaused,
+            asker,
+            why,
+            json!({}),
+            moment,
+            log,
+        );
     }
     Ok(())
 }

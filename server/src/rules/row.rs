@@ -132,7 +132,10 @@ impl LeaseRow {
 
     /// Changes of hands in the last five minutes.
     pub fn flapping(&self, now: Timestamp) -> u64 {
-        self.hands.iter().filter(|then| is_recent(**then, now)).count() as u64
+        self.hands
+            .iter()
+            .filter(|then| is_recent(**then, now))
+            .count() as u64
     }
 
     /// What the step-down of the ending tenure leaves behind.

@@ -38,7 +38,9 @@ pub fn settle(row: &mut LeaseRow, moment: Moment, log: &mut Vec<Draft>) {
 fn lapse(row: &mut LeaseRow, moment: Moment, log: &mut Vec<Draft>) {
     let before = Before::of(row);
     row.changed_at = moment.at;
-    let Some(tenure) = &mut row.tenure else { return };
+    let Some(tenure) = &mut row.tenure else {
+        return;
+    };
     tenure.lapsed = true;
     let tenure = tenure.clone();
     let silent_ms = tenure.renewed_at.ms_until(tenure.expires_at);
@@ -49,7 +51,11 @@ fn lapse(row: &mut LeaseRow, moment: Moment, log: &mut Vec<Draft>) {
             row,
             moment.at,
             Asker::baton(),
-            format!("no renewal for {}.{} s", silent_ms / 1_000, silent_ms % 1_000 / 100),
+            format!(
+                "no renewal for {}.{} s",
+                silent_ms / 1_000,
+                silent_ms % 1_000 / 100
+            ),
         )
         .held(tenure.granted_at, tenure.expires_at)
         .details(json!({
@@ -87,10 +93,7 @@ pub(super) fn end_by_force(
     moment: Moment,
     asker: Asker,
     why: super::Why,
-    (barred, reserved): (
-        Option<baton_client::Barred>,
-        Option<baton_client::Reserved>,
-    ),
+    (barred, reserved): (Option<baton_client::Barred>, Option<baton_client::Reserved>),
     by_deadline: bool,
     log: &mut Vec<Draft>,
 ) {

@@ -37,7 +37,10 @@ pub fn acquirable_at(
         }
     }
     if let Some(bar) = &row.barred
-        && bar.holder.as_ref().is_none_or(|barred| Some(barred) == holder)
+        && bar
+            .holder
+            .as_ref()
+            .is_none_or(|barred| Some(barred) == holder)
     {
         at = at.max(bar.until);
     }
@@ -85,4 +88,3 @@ pub fn view(row: &LeaseRow, now: Timestamp) -> Lease {
         payload: None,
     }
 }
-

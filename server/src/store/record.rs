@@ -303,16 +303,42 @@ impl TryFrom<HeadRecord> for (Head, Generation) {
 /// An earlier grant to a claim.
 #[derive(Debug, Clone, FromRow)]
 pub struct ClaimRecord {
-    /// The lease.
-    pub lease: String,
-    /// The claim id.
-    pub claim_id: String,
     /// Who it was granted to.
     pub holder: Option<String>,
     /// Who asked.
     pub actor: String,
     /// What was granted.
     pub generation: i64,
+}
+
+/// Numbers of leases.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, FromRow)]
+pub struct TotalsRecord {
+    /// All.
+    pub total: i64,
+    /// Without a holder.
+    pub free: i64,
+    /// Past their expiry.
+    pub lapsed: i64,
+    /// Nobody can acquire.
+    pub paused: i64,
+    /// Changing hands again and again.
+    pub flapping: i64,
+}
+
+/// Reads rows as what they stand for.
+pub fn read_all<R, T: TryFrom<R, Error = Damaged>>(records: Vec<R>) -> sqlx::Result<Vec<T>> {
+    let read: Result<_, Damaged> = records.into_iter().map(T::try_from).collect();
+    Ok(read?)
+}
+
+/// Reads a column of lease names.
+pub fn parse_names(names: Vec<String>) -> sqlx::Result<Vec<LeaseName>> {
+    let read: Result<_, Damaged> = names
+        .into_iter()
+        .map(|name| parse("leases.name", name))
+        .collect();
+    Ok(read?)
 }
 
 fn time(micros: i64) -> Timestamp {

@@ -1,0 +1,125 @@
+//! What the server counts. No label grows with the number of leases: names of
+//! leases and holders never stand here.
+
+use std::time::Duration;
+
+use ::metrics::{counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
+use baton_client::HandoverEvent;
+use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
+
+const RENEWALS: &str = "baton_renewals_total";
+const HANDOVERS: &str = "baton_handovers_total";
+const BATCH: &str = "baton_batch_requests";
+const WRITE: &str = "baton_write_seconds";
+const QUEUE: &str = "baton_queue_requests";
+const WAITING: &str = "baton_waiting_acquires";
+const STALE: &str = "baton_stale_presentations_total";
+const STREAMS: &str = "baton_event_streams";
+const LEASES: &str = "baton_leases";
+const REQUESTS: &str = "baton_http_requests_total";
+const REQUEST: &str = "baton_http_request_seconds";
+
+/// Starts counting. Once a process.
+///
+/// # Errors
+/// Somebody else in this process counts already.
+pub fn start() -> Result<PrometheusHandle, BuildError> {
+    let seconds = [
+        0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
+    ];
+    let requests = [1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0];
+    let handle = PrometheusBuilder::new()
+        .set_buckets_for_metric(Matcher::Suffix("_seconds".into()), &seconds)?
+        .set_buckets_for_metric(Matcher::Full(BATCH.into()), &requests)?
+        .install_recorder()?;
+    describe_counter!(RENEWALS, "Renewals that are on disk");
+    describe_counter!(HANDOVERS, "Log entries that this server wrote, by event");
+    describe_histogram!(BATCH, "Requests in one transaction, by lane");
+    describe_histogram!(
+        WRITE,
+        "From the start of a transaction to its commit, by lane"
+    );
+    describe_gauge!(QUEUE, "Requests under way to the database");
+    describe_gauge!(WAITING, "Acquires that wait in line");
+    describe_counter!(STALE, "Generations that were presented and are over");
+    describe_gauge!(STREAMS, "Readers of the event stream");
+    describe_gauge!(LEASES, "Leases, by state");
+    describe_counter!(REQUESTS, "HTTP requests, by route, method and status");
+    describe_histogram!(
+        REQUEST,
+        "From a request to the head of its answer, by route"
+    );
+    // Present from the first scrape on, and zero until something happens.
+    counter!(RENEWALS).absolute(0);
+    counter!(STALE).absolute(0);
+    gauge!(STREAMS).set(0.0);
+    for event in HandoverEvent::ALL {
+        counter!(HANDOVERS, "event" => event.as_str()).absolute(0);
+    }
+    Ok(handle)
+}
+
+/// A transaction is on disk.
+pub fn wrote(lane: &'static str, requests: usize, took: Duration) {
+    histogram!(BATCH, "lane" => lane).record(requests as f64);
+    histogram!(WRITE, "lane" => lane).record(took.as_secs_f64());
+}
+
+/// Renewals are on disk.
+pub fn renewed(count: usize) {
+    counter!(RENEWALS).increment(count as u64);
+}
+
+/// An entry is in the log.
+pub fn handed_over(event: HandoverEvent) {
+    counter!(HANDOVERS, "event" => event.as_str()).increment(1);
+}
+
+/// A generation was presented that is over.
+pub fn presented_stale() {
+    counter!(STALE).increment(1);
+}
+
+/// How full the ways are.
+pub fn queued(under_way: usize, waiting: usize) {
+    gauge!(QUEUE).set(under_way as f64);
+    gauge!(WAITING).set(waiting as f64);
+}
+
+/// How many leases there are in each state.
+pub fn leases(free: u64, held: u64, lapsed: u64) {
+    for (state, count) in [("free", free), ("held", held), ("lapsed", lapsed)] {
+        gauge!(LEASES, "state" => state).set(count as f64);
+    }
+}
+
+/// A request was answered. `route` is a pattern of the table of routes.
+pub fn answered(route: &str, method: &str, status: u16, took: Duration) {
+    let route = route.to_owned();
+    counter!(
+        REQUESTS,
+        "route" => route.clone(),
+        "method" => method.to_owned(),
+        "status" => status.to_string()
+    )
+    .increment(1);
+    histogram!(REQUEST, "route" => route).record(took.as_secs_f64());
+}
+
+/// A reader of the event stream, counted until dropped.
+#[derive(Debug)]
+pub struct Viewer(());
+
+impl Viewer {
+    /// Counts one more.
+    pub fn enter() -> Self {
+        gauge!(STREAMS).increment(1.0);
+        Self(())
+    }
+}
+
+impl Drop for Viewer {
+    fn drop(&mut self) {
+        gauge!(STREAMS).decrement(1.0);
+    }
+}

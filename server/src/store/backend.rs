@@ -1,0 +1,126 @@
+//! What a database must do for the store. One implementation each for SQLite
+//! and PostgreSQL; both are SQL and row mapping only, and neither knows a rule.
+//!
+//! Everything fails with what the driver says. Whether something may have
+//! happened is for the writer to judge, by where it failed.
+
+use async_trait::async_trait;
+use baton_client::{Generation, Handover, LeaseName, Timestamp};
+
+use crate::{chain::Head, rules::LeaseRow};
+
+use super::{
+    record::{ClaimRecord, TotalsRecord},
+    statement::Statement,
+};
+
+/// What the driver says.
+pub type DbResult<T> = Result<T, sqlx::Error>;
+
+/// How rows are locked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lock {
+    /// To renew: fenced transactions may go on beside it.
+    Renew,
+    /// To change hands: waits for fenced transactions.
+    Change,
+}
+
+/// What to do about a row that somebody else has locked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Busy {
+    /// Leave it out.
+    Skip,
+    /// Wait for it, at most this many milliseconds, then fail.
+    Wait(u32),
+}
+
+/// Rows that were locked.
+#[derive(Debug, Default)]
+pub struct Locked {
+    /// The rows, with their payloads if they were locked to change.
+    pub rows: Vec<LeaseRow>,
+    /// Leases that exist, but that somebody else has locked.
+    pub busy: Vec<LeaseName>,
+}
+
+/// Where the two databases' dialects differ in lists.
+#[derive(Debug, Clone, Copy)]
+pub struct Dialect {
+    /// A function that gives the place of a text in a text, 0 if it is not there.
+    pub position: &'static str,
+}
+
+/// A database.
+#[async_trait]
+pub trait Backend: Send + Sync + 'static {
+    /// Begins a transaction that writes.
+    async fn begin(&self) -> DbResult<Box<dyn Transaction>>;
+
+    /// Begins a transaction that sees one moment of the database.
+    async fn read(&self) -> DbResult<Box<dyn Reading>>;
+
+    /// Leases with something due at the database's time, at most `limit`.
+    async fn due(&self, limit: u32) -> DbResult<Vec<LeaseName>>;
+
+    /// Waits until another server may have added to the log. Only a hint:
+    /// nothing relies on it.
+    async fn notified(&self);
+
+    /// Whether a failure means that a row stayed locked for too long.
+    fn is_lock_timeout(&self, error: &sqlx::Error) -> bool;
+
+    /// How lists are written.
+    fn dialect(&self) -> Dialect;
+}
+
+/// A transaction that writes. Dropping it undoes it.
+#[async_trait]
+pub trait Transaction: Send {
+    /// Locks leases in name order; `names` are sorted. Leases that do not
+    /// exist are in neither part of the answer.
+    async fn lock(&mut self, names: &[LeaseName], lock: Lock, busy: Busy) -> DbResult<Locked>;
+
+    /// The database's time, now.
+    async fn now(&mut self) -> DbResult<Timestamp>;
+
+    /// Locks the log's end, and reads it and the floor of new generations.
+    async fn head(&mut self) -> DbResult<(Head, Generation)>;
+
+    /// Earlier grants to a claim.
+    async fn claims(&mut self, lease: &LeaseName, claim_id: &str) -> DbResult<Vec<ClaimRecord>>;
+
+    /// Writes what renewals change. The rows are locked.
+    async fn renew(&mut self, rows: &[&LeaseRow]) -> DbResult<()>;
+
+    /// Writes rows whole, new ones too. The rows are locked, and so is the head.
+    async fn save(&mut self, rows: &[&LeaseRow]) -> DbResult<()>;
+
+    /// Writes a lease's payload, or that it has none. The row is locked.
+    async fn save_payload(&mut self, row: &LeaseRow) -> DbResult<()>;
+
+    /// Adds to the log and moves its end. The head is locked.
+    async fn append(&mut self, entries: &[Handover], head: &Head) -> DbResult<()>;
+
+    /// Makes it so, on disk.
+    async fn commit(self: Box<Self>) -> DbResult<()>;
+}
+
+/// A view of one moment of the database.
+#[async_trait]
+pub trait Reading: Send {
+    /// The database's time, now.
+    async fn now(&mut self) -> DbResult<Timestamp>;
+
+    /// The log's end.
+    async fn head(&mut self) -> DbResult<Head>;
+
+    /// The leases that a statement selects.
+    async fn leases(&mut self, select: Statement) -> DbResult<Vec<LeaseRow>>;
+
+    /// The entries that a statement selects.
+    async fn handovers(&mut self, select: Statement) -> DbResult<Vec<Handover>>;
+
+    /// The numbers that a statement selects.
+    async fn totals(&mut self, select: Statement) -> DbResult<TotalsRecord>;
+}

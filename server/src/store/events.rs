@@ -1,0 +1,472 @@
+//! What changes, for whoever watches: the tail of the log, and pages of leases
+//! that are read once for all who look at the same one.
+//!
+//! Every reader gets the entries it missed, then a snapshot, then what comes.
+//! It subscribes before it reads, so nothing falls between; and what it is sent
+//! of a page carries the time it was read at, so nothing old follows something
+//! newer. A thousand readers of a page cost the database what one does.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{Arc, Mutex, PoisonError, Weak},
+    time::Duration,
+};
+
+use baton_client::{
+    Handover, HandoverQuery, Lease, LeaseName, LeasePage, LeaseQuery, Order, Snapshot, TimeEvent,
+    Timestamp,
+    limits::{EVENTS_BEHIND_MAX, PAGE_MAX},
+};
+use tokio::{
+    sync::{Notify, broadcast, mpsc},
+    time::Instant,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    metrics::Viewer,
+    rules::{LeaseRow, view},
+};
+
+use super::{ListError, backend::Backend, listing, read_failed, writer::Lanes};
+
+/// How often the log and the pages are read when nothing hints at a change.
+const POLL: Duration = Duration::from_secs(1);
+/// How close together hints are followed.
+const SETTLE: Duration = Duration::from_millis(20);
+/// How old a page may be that a new reader starts from.
+const FRESH: Duration = Duration::from_millis(100);
+/// Renewals of a lease are sent this far apart.
+const RENEWALS_APART: Duration = Duration::from_millis(990);
+/// How far a slow reader may fall behind before its stream ends. It comes back
+/// and goes on where it was.
+const BACKLOG: usize = 4_096;
+/// How much is on its way to one reader.
+const IN_FLIGHT: usize = 64;
+
+/// One thing to send to a reader.
+#[derive(Debug, Clone)]
+pub struct Sent {
+    /// Where to go on after this, if it moves that.
+    pub id: Option<u64>,
+    /// The event's name.
+    pub name: &'static str,
+    /// Its JSON.
+    pub data: Arc<str>,
+}
+
+impl Sent {
+    fn new(id: Option<u64>, name: &'static str, data: &impl serde::Serialize) -> Option<Self> {
+        let data = serde_json::to_string(data)
+            .inspect_err(|error| tracing::error!(%error, "an event cannot be written"))
+            .ok()?;
+        Some(Self {
+            id,
+            name,
+            data: data.into(),
+        })
+    }
+}
+
+/// A change of a lease on a page, at the time that the page was read.
+#[derive(Debug, Clone)]
+struct Change {
+    now: Timestamp,
+    sent: Sent,
+}
+
+/// The middle of all that watch.
+pub struct Hub {
+    backend: Arc<dyn Backend>,
+    log: broadcast::Sender<(u64, Sent)>,
+    time: broadcast::Sender<Sent>,
+    pages: Mutex<HashMap<LeaseQuery, Weak<Page>>>,
+    /// The log grew.
+    grew: Arc<Notify>,
+    stop: CancellationToken,
+}
+
+impl Hub {
+    /// Starts to follow the log.
+    pub fn start(lanes: &Arc<Lanes>) -> Arc<Self> {
+        let hub = Arc::new(Self {
+            backend: lanes.backend.clone(),
+            log: broadcast::Sender::new(BACKLOG),
+            time: broadcast::Sender::new(16),
+            pages: Mutex::default(),
+            grew: Arc::default(),
+            stop: CancellationToken::new(),
+        });
+        tokio::spawn(hub.clone().follow(lanes.clone()));
+        hub
+    }
+
+    /// Ends every stream, because the server stops.
+    pub fn stop(&self) {
+        self.stop.cancel();
+    }
+
+    /// Follows the log: sends its entries on as they come, and the time.
+    async fn follow(self: Arc<Self>, lanes: Arc<Lanes>) {
+        let mut logged = lanes.logged.subscribe();
+        let mut last: Option<u64> = None;
+        let mut timed: Option<Instant> = None;
+        loop {
+            tokio::select! {
+                () = self.stop.cancelled() => return,
+                _ = logged.changed() => {}
+                () = self.backend.notified() => lanes.lines.look_now(),
+                () = tokio::time::sleep(POLL) => {}
+            }
+            tokio::time::sleep(SETTLE).await;
+            logged.mark_unchanged();
+            let (now, seq) = match self.tail(&mut last).await {
+                Ok(read) => read,
+                Err(error) => {
+                    tracing::warn!(%error, "cannot follow the log");
+                    tokio::time::sleep(POLL).await;
+                    continue;
+                }
+            };
+            if timed.is_none_or(|at| at.elapsed() >= POLL) {
+                timed = Some(Instant::now());
+                if let Some(sent) = Sent::new(None, "time", &TimeEvent { now, seq }) {
+                    drop(self.time.send(sent));
+                }
+            }
+        }
+    }
+
+    /// Sends on what the log got since `last`, and moves it.
+    async fn tail(&self, last: &mut Option<u64>) -> sqlx::Result<(Timestamp, u64)> {
+        let mut reading = self.backend.read().await?;
+        let now = reading.now().await?;
+        let head = reading.head().await?;
+        let from = *last.get_or_insert(head.seq);
+        if from == head.seq {
+            return Ok((now, head.seq));
+        }
+        self.grew.notify_waiters();
+        if self.log.receiver_count() > 0 {
+            let mut after = from;
+            while after < head.seq {
+                let entries = reading.handovers(page_after(after)).await?;
+                let Some(end) = entries.last() else { break };
+                after = end.seq;
+                for entry in &entries {
+                    if let Some(sent) = Sent::new(Some(entry.seq), "handover", entry) {
+                        drop(self.log.send((entry.seq, sent)));
+                    }
+                }
+            }
+        }
+        *last = Some(head.seq);
+        Ok((now, head.seq))
+    }
+
+    /// Starts a stream for a reader of the leases that `query` selects, who has
+    /// seen the log up to `after`.
+    ///
+    /// # Errors
+    /// The cursor is not of this list, or the database does not answer.
+    pub async fn subscribe(
+        self: &Arc<Self>,
+        query: LeaseQuery,
+        after: Option<u64>,
+    ) -> Result<mpsc::Receiver<Sent>, ListError> {
+        // First listen, then read: nothing falls between.
+        let log = self.log.subscribe();
+        let time = self.time.subscribe();
+        let page = self.page(query);
+        let changes = page.changes.subscribe();
+        let snapshot = page.snapshot().await?;
+        let (to, stream) = mpsc::channel(IN_FLIGHT);
+        let reader = Reader {
+            hub: self.clone(),
+            log,
+            time,
+            changes,
+            _page: page,
+            to,
+            _counted: Viewer::enter(),
+        };
+        tokio::spawn(reader.run(snapshot, after));
+        Ok(stream)
+    }
+
+    fn page(self: &Arc<Self>, query: LeaseQuery) -> Arc<Page> {
+        let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        pages.retain(|_, page| page.strong_count() > 0);
+        if let Some(page) = pages.get(&query).and_then(Weak::upgrade) {
+            return page;
+        }
+        let page = Arc::new(Page {
+            query: query.clone(),
+            backend: self.backend.clone(),
+            changes: broadcast::Sender::new(BACKLOG),
+            seen: tokio::sync::Mutex::default(),
+        });
+        pages.insert(query, Arc::downgrade(&page));
+        tokio::spawn(Page::follow(
+            Arc::downgrade(&page),
+            self.grew.clone(),
+            self.stop.clone(),
+        ));
+        page
+    }
+}
+
+fn page_after(seq: u64) -> super::statement::Statement {
+    let query = HandoverQuery {
+        after: Some(seq),
+        order: Some(Order::Asc),
+        limit: Some(PAGE_MAX),
+        ..HandoverQuery::default()
+    };
+    // Only a cursor can be bad, and there is none.
+    listing::handovers(&query).unwrap_or_default()
+}
+
+/// A page of leases that at least one reader looks at.
+struct Page {
+    query: LeaseQuery,
+    backend: Arc<dyn Backend>,
+    changes: broadcast::Sender<Change>,
+    seen: tokio::sync::Mutex<Option<Seen>>,
+}
+
+/// What a page was when it was last read.
+struct Seen {
+    rows: Vec<LeaseRow>,
+    now: Timestamp,
+    seq: u64,
+    read: Instant,
+    /// What readers were last told of each lease, and when.
+    told: HashMap<LeaseName, (LeaseRow, Instant)>,
+}
+
+impl Page {
+    /// Reads the page again and again, as long as somebody looks at it.
+    async fn follow(page: Weak<Self>, grew: Arc<Notify>, stop: CancellationToken) {
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = grew.notified() => {}
+                () = tokio::time::sleep(POLL) => {}
+            }
+            let Some(page) = page.upgrade() else { return };
+            let mut seen = page.seen.lock().await;
+            if let Err(ListError::Store(error)) = page.read(&mut seen).await {
+                // Readers notice by the lack of `time`.
+                tracing::debug!(?error, "a page of leases could not be read");
+            }
+        }
+    }
+
+    /// What a new reader starts from.
+    async fn snapshot(&self) -> Result<Snapshot, ListError> {
+        let mut seen = self.seen.lock().await;
+        if seen.as_ref().is_none_or(|seen| seen.read.elapsed() > FRESH) {
+            self.read(&mut seen).await?;
+        }
+        let Some(seen) = seen.as_ref() else {
+            return Err(ListError::Store(super::StoreError::Internal));
+        };
+        // Not older than it is: what is left of each tenure counts from now.
+        let age = seen.read.elapsed().as_micros() as i64;
+        let now = Timestamp::from_micros(seen.now.micros() + age);
+        Ok(Snapshot {
+            items: seen.rows.iter().map(|row| view(row, now)).collect(),
+            now,
+            seq: seen.seq,
+        })
+    }
+
+    /// Reads the page and tells its readers what changed.
+    async fn read(&self, seen: &mut Option<Seen>) -> Result<(), ListError> {
+        let (rows, now, seq) = read_rows(&*self.backend, &self.query).await?;
+        let read = Instant::now();
+        let mut told = seen.take().map(|seen| seen.told);
+        let known = told.get_or_insert_with(|| {
+            rows.iter()
+                .map(|row| (row.name.clone(), (row.clone(), read)))
+                .collect()
+        });
+        let present: HashSet<&LeaseName> = rows.iter().map(|row| &row.name).collect();
+        known.retain(|name, _| {
+            let stays = present.contains(name);
+            if !stays {
+                let gone = serde_json::json!({ "lease": name, "gone": true });
+                self.tell(now, &gone);
+            }
+            stays
+        });
+        for row in &rows {
+            let tell = known
+                .get(&row.name)
+                .is_none_or(|(before, at)| is_news(before, row, at.elapsed()));
+            if tell {
+                self.tell(now, &view(row, now));
+                known.insert(row.name.clone(), (row.clone(), read));
+            }
+        }
+        *seen = Some(Seen {
+            told: told.unwrap_or_default(),
+            rows,
+            now,
+            seq,
+            read,
+        });
+        Ok(())
+    }
+
+    fn tell(&self, now: Timestamp, data: &impl serde::Serialize) {
+        if let Some(sent) = Sent::new(None, "lease", data) {
+            drop(self.changes.send(Change { now, sent }));
+        }
+    }
+}
+
+/// Whether readers who know `before` are to be told of `row` now. What the log
+/// speaks of is always news; renewals are coalesced.
+fn is_news(before: &LeaseRow, row: &LeaseRow, since: Duration) -> bool {
+    if before.changed_at != row.changed_at || before.generation != row.generation {
+        return true;
+    }
+    let renewal = |row: &LeaseRow| {
+        row.tenure.as_ref().map(|tenure| {
+            let status = tenure.status.as_ref().map(|status| status.get().to_owned());
+            (tenure.renewed_at, tenure.expires_at, status)
+        })
+    };
+    renewal(before) != renewal(row) && since >= RENEWALS_APART
+}
+
+/// One who watches.
+struct Reader {
+    hub: Arc<Hub>,
+    log: broadcast::Receiver<(u64, Sent)>,
+    time: broadcast::Receiver<Sent>,
+    changes: broadcast::Receiver<Change>,
+    _page: Arc<Page>,
+    to: mpsc::Sender<Sent>,
+    _counted: Viewer,
+}
+
+/// The reader is gone, or too slow: its stream ends.
+struct Gone;
+
+impl Reader {
+    async fn run(mut self, snapshot: Snapshot, after: Option<u64>) {
+        let stop = self.hub.stop.clone();
+        tokio::select! {
+            () = stop.cancelled() => {}
+            _ = self.serve(snapshot, after) => {}
+        }
+    }
+
+    async fn serve(&mut self, snapshot: Snapshot, after: Option<u64>) -> Result<(), Gone> {
+        if let Some(after) = after {
+            self.catch_up(after, snapshot.seq).await?;
+        }
+        let (now, seq) = (snapshot.now, snapshot.seq);
+        self.send(Sent::new(Some(seq), "snapshot", &snapshot))
+            .await?;
+        drop(snapshot);
+        loop {
+            let sent = tokio::select! {
+                entry = self.log.recv() => match entry {
+                    Ok((entry, sent)) if entry > seq => sent,
+                    Ok(_) => continue,
+                    Err(_) => return Err(Gone),
+                },
+                change = self.changes.recv() => match change {
+                    Ok(change) if change.now >= now => change.sent,
+                    Ok(_) => continue,
+                    Err(_) => return Err(Gone),
+                },
+                time = self.time.recv() => match time {
+                    Ok(sent) => sent,
+                    Err(broadcast::error::RecvError::Lagged(_)) => continue,
+                    Err(broadcast::error::RecvError::Closed) => return Err(Gone),
+                },
+                () = self.to.closed() => return Err(Gone),
+            };
+            self.send(Some(sent)).await?;
+        }
+    }
+
+    /// Sends every entry after `after` up to `head`, or a reset if that is not
+    /// possible.
+    async fn catch_up(&mut self, after: u64, head: u64) -> Result<(), Gone> {
+        let mut next = after;
+        if after > head || head - after > EVENTS_BEHIND_MAX {
+            return self.reset().await;
+        }
+        while next < head {
+            let entries = self.entries_after(next).await.map_err(|error| {
+                tracing::warn!(%error, "a reader of events could not catch up");
+                Gone
+            })?;
+            // Archived: the next entry is not there any more.
+            if entries.first().is_none_or(|entry| entry.seq != next + 1) {
+                return self.reset().await;
+            }
+            for entry in entries.iter().take_while(|entry| entry.seq <= head) {
+                next = entry.seq;
+                self.send(Sent::new(Some(entry.seq), "handover", entry))
+                    .await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn entries_after(&self, seq: u64) -> sqlx::Result<Vec<Handover>> {
+        let mut reading = self.hub.backend.read().await?;
+        reading.handovers(page_after(seq)).await
+    }
+
+    async fn reset(&mut self) -> Result<(), Gone> {
+        self.send(Sent::new(None, "reset", &serde_json::json!({})))
+            .await
+    }
+
+    async fn send(&mut self, sent: Option<Sent>) -> Result<(), Gone> {
+        let sent = sent.ok_or(Gone)?;
+        self.to.send(sent).await.map_err(|_| Gone)
+    }
+}
+
+/// Reads a page as it is answered, and the log's last `seq` at that moment.
+pub(super) async fn read_page(
+    backend: &dyn Backend,
+    query: &LeaseQuery,
+) -> Result<(LeasePage, u64), ListError> {
+    let (mut rows, now, seq) = read_rows_and_more(backend, query).await?;
+    let more = listing::cut(&mut rows, query.limit);
+    let last = rows.last().filter(|_| more);
+    let next = last.map(|last| listing::lease_cursor(query, last, now));
+    let items: Vec<Lease> = rows.iter().map(|row| view(row, now)).collect();
+    Ok((LeasePage { items, next, now }, seq))
+}
+
+async fn read_rows(
+    backend: &dyn Backend,
+    query: &LeaseQuery,
+) -> Result<(Vec<LeaseRow>, Timestamp, u64), ListError> {
+    let (mut rows, now, seq) = read_rows_and_more(backend, query).await?;
+    listing::cut(&mut rows, query.limit);
+    Ok((rows, now, seq))
+}
+
+async fn read_rows_and_more(
+    backend: &dyn Backend,
+    query: &LeaseQuery,
+) -> Result<(Vec<LeaseRow>, Timestamp, u64), ListError> {
+    let mut reading = backend.read().await.map_err(read_failed)?;
+    let now = reading.now().await.map_err(read_failed)?;
+    let select = listing::leases(query, now, backend.dialect())?;
+    let rows = reading.leases(select).await.map_err(read_failed)?;
+    let head = reading.head().await.map_err(read_failed)?;
+    Ok((rows, now, head.seq))
+}

@@ -1,0 +1,119 @@
+//! Acquires that wait in line, first come, first served on one server.
+//!
+//! A line belongs to a lease. It is looked at whenever its lease is written,
+//! when time makes the lease takeable, and, as other servers write too, once a
+//! second.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use baton_client::LeaseName;
+use tokio::{sync::Notify, time::Instant};
+
+use super::queue::Job;
+
+/// How long a line waits for a sign before it looks by itself.
+const POLL: Duration = Duration::from_secs(1);
+
+/// Acquires that wait, by lease.
+#[derive(Default)]
+pub struct Lines {
+    lines: Mutex<HashMap<LeaseName, Line>>,
+    /// Somebody joined, so the next look may be earlier.
+    pub changed: Notify,
+}
+
+struct Line {
+    waiters: VecDeque<Job>,
+    /// When to look again.
+    look_at: Instant,
+}
+
+impl Lines {
+    fn lock(&self) -> MutexGuard<'_, HashMap<LeaseName, Line>> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a lease's waiters out, to offer the lease to them. Who is gone is
+    /// left out for good.
+    pub fn take(&self, name: &LeaseName) -> VecDeque<Job> {
+        let mut waiters = self
+            .lock()
+            .remove(name)
+            .map_or_else(VecDeque::new, |line| line.waiters);
+        waiters.retain(|waiter| !waiter.reply.is_gone());
+        waiters
+    }
+
+    /// Puts waiters in line, before whoever joined meanwhile. Within `takeable`
+    /// (if that is known), and when the first of them must be answered, they
+    /// are looked at again.
+    pub fn put(&self, name: LeaseName, waiters: VecDeque<Job>, takeable: Option<Duration>) {
+        if waiters.is_empty() {
+            return;
+        }
+        let now = Instant::now();
+        let first_deadline = waiters.iter().filter_map(|waiter| waiter.wait_until).min();
+        let look_at =
+            (now + takeable.unwrap_or(POLL).min(POLL)).min(first_deadline.unwrap_or(now + POLL));
+        let mut lines = self.lock();
+        let line = lines.entry(name).or_insert_with(|| Line {
+            waiters: VecDeque::new(),
+            look_at,
+        });
+        for waiter in waiters.into_iter().rev() {
+            line.waiters.push_front(waiter);
+        }
+        line.look_at = line.look_at.min(look_at);
+        drop(lines);
+        self.changed.notify_one();
+    }
+
+    /// Has every line looked at now.
+    pub fn look_now(&self) {
+        let now = Instant::now();
+        for line in self.lock().values_mut() {
+            line.look_at = now;
+        }
+        self.changed.notify_one();
+    }
+
+    /// Has every waiter answered now, whatever the answer is.
+    pub fn hurry(&self) {
+        let now = Instant::now();
+        for line in self.lock().values_mut() {
+            line.look_at = now;
+            for waiter in &mut line.waiters {
+                waiter.wait_until = Some(now);
+            }
+        }
+        self.changed.notify_one();
+    }
+
+    /// The leases whose lines are to be looked at by `now`.
+    pub fn due(&self, now: Instant) -> Vec<LeaseName> {
+        let mut lines = self.lock();
+        let mut due = Vec::new();
+        for (name, line) in lines.iter_mut() {
+            if line.look_at <= now {
+                due.push(name.clone());
+                // Not again before it was looked at, unless that fails.
+                line.look_at = now + POLL;
+            }
+        }
+        due
+    }
+
+    /// When to look next; never, while nobody waits.
+    pub fn next_look(&self) -> Option<Instant> {
+        self.lock().values().map(|line| line.look_at).min()
+    }
+
+    /// How many wait.
+    pub fn len(&self) -> usize {
+        self.lock().values().map(|line| line.waiters.len()).sum()
+    }
+}

@@ -1,0 +1,493 @@
+//! The lease store: requests in, answers out once they are on disk.
+//!
+//! [`Store`] is the door. Behind it, requests queue ([`queue`]) for the writers
+//! ([`writer`]), which play them through the rules ([`play`]) and write what
+//! came of it through a [`backend`]; readers go straight to the backend; and
+//! [`events`] follows what changes. No SQL stands outside the two backends,
+//! [`sql`] and [`listing`].
+
+pub mod backend;
+mod clock;
+pub mod events;
+mod line;
+mod listing;
+mod play;
+mod postgres;
+mod queue;
+mod record;
+mod sql;
+mod sqlite;
+mod statement;
+mod sweeper;
+mod writer;
+
+#[cfg(test)]
+mod suite;
+
+use std::{sync::Arc, time::Duration};
+
+use baton_client::{
+    Ended, Generation, Handover, HandoverEvent, HandoverPage, HandoverQuery, Lease, LeaseName,
+    LeasePage, LeaseQuery, Outcome, Timestamp,
+};
+use tokio::{sync::oneshot, time::Instant};
+
+use crate::{
+    database::{Database, POSTGRES_WRITERS, postgres_pool_like},
+    metrics,
+    rules::{LeaseRow, Refusal, Request, view},
+};
+
+pub use listing::BadCursor;
+pub use queue::Failure;
+
+use backend::Backend;
+use events::Hub;
+use queue::{Answer, Done, Job, Many, Reply, Room};
+use writer::Lanes;
+
+/// Requests that may be under way at once; beyond, they are turned away.
+const ROOM: usize = 16_384;
+/// Acquires that may wait in line at once; beyond, they are turned away.
+const WAITING_MAX: usize = 10_000;
+/// How long a request waits for a row that somebody else has locked.
+const LOCKED_PATIENCE: Duration = Duration::from_secs(5);
+
+/// The lease store. Cheap to clone.
+#[derive(Clone)]
+pub struct Store {
+    lanes: Arc<Lanes>,
+    hub: Arc<Hub>,
+    room: Room,
+}
+
+/// A request was not carried out, with all that its answer says about it.
+#[derive(Debug, Clone)]
+pub enum StoreError {
+    /// A rule stands against it.
+    Refused(Box<Refused>),
+    /// Somebody else keeps the row locked; the lease as it is.
+    Blocked(Option<Box<Lease>>),
+    /// Too many requests wait.
+    Crowded,
+    /// The database does not answer.
+    Unavailable(Outcome),
+    /// A bug, or a damaged database.
+    Internal,
+}
+
+/// What a refusal's answer says.
+#[derive(Debug, Clone)]
+pub struct Refused {
+    /// The rule.
+    pub refusal: Refusal,
+    /// The lease as it is.
+    pub lease: Option<Lease>,
+    /// The database's time of the decision.
+    pub now: Timestamp,
+    /// How the presented tenure ended, for `lost`.
+    pub ended: Option<Ended>,
+    /// The entry that moved the generation, for `generation_moved`.
+    pub handover: Option<Handover>,
+}
+
+/// Numbers of leases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Totals {
+    /// All.
+    pub all: u64,
+    /// With a holder, before the expiry.
+    pub held: u64,
+    /// With a holder, past it.
+    pub lapsed: u64,
+    /// Without one.
+    pub free: u64,
+    /// Nobody can acquire.
+    pub paused: u64,
+    /// Changing hands again and again.
+    pub flapping: u64,
+}
+
+/// A list could not be read.
+#[derive(Debug, Clone)]
+pub enum ListError {
+    /// The cursor is not one of this list.
+    Cursor(BadCursor),
+    /// The database does not answer.
+    Store(StoreError),
+}
+
+impl From<StoreError> for ListError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<BadCursor> for ListError {
+    fn from(bad: BadCursor) -> Self {
+        Self::Cursor(bad)
+    }
+}
+
+impl Store {
+    /// Starts the store on a database: its writers, its sweeper and the tail
+    /// of its log.
+    ///
+    /// # Errors
+    /// The database does not answer.
+    pub async fn start(database: &Database) -> sqlx::Result<Self> {
+        let backend: Arc<dyn Backend> = match database {
+            Database::Sqlite(sqlite) => {
+                Arc::new(sqlite::SqliteBackend::start(sqlite.clone()).await?)
+            }
+            Database::Postgres(readers) => {
+                let writers = postgres_pool_like(readers, POSTGRES_WRITERS);
+                Arc::new(postgres::PostgresBackend::new(writers, readers.clone()))
+            }
+        };
+        Ok(Self::on(backend))
+    }
+
+    /// Starts the store on a backend.
+    fn on(backend: Arc<dyn Backend>) -> Self {
+        let lanes = Lanes::start(backend);
+        let hub = Hub::start(&lanes);
+        let store = Self {
+            lanes,
+            hub,
+            room: Room::new(ROOM),
+        };
+        tokio::spawn(sweeper::run(store.clone()));
+        store
+    }
+
+    /// Carries out one request on a lease.
+    ///
+    /// # Errors
+    /// It was refused, or may not have happened; see [`StoreError`].
+    pub async fn submit(&self, name: LeaseName, request: Request) -> Result<Done, StoreError> {
+        self.submit_until(name, request, None).await
+    }
+
+    /// As [`Self::submit`], for an acquire that waits in line for so long.
+    ///
+    /// # Errors
+    /// As [`Self::submit`].
+    pub async fn submit_waiting(
+        &self,
+        name: LeaseName,
+        request: Request,
+        wait: Duration,
+    ) -> Result<Done, StoreError> {
+        if wait.is_zero() {
+            return self.submit(name, request).await;
+        }
+        if self.lanes.lines.len() >= WAITING_MAX {
+            return Err(StoreError::Crowded);
+        }
+        self.submit_until(name, request, Some(Instant::now() + wait))
+            .await
+    }
+
+    async fn submit_until(
+        &self,
+        name: LeaseName,
+        request: Request,
+        wait_until: Option<Instant>,
+    ) -> Result<Done, StoreError> {
+        let (sender, receiver) = oneshot::channel();
+        let mut places = self.room.enter(1).ok_or(StoreError::Crowded)?;
+        self.lanes.send(vec![Job {
+            name: name.clone(),
+            request,
+            reply: Reply::One(sender),
+            wait_until,
+            give_up: Instant::now() + LOCKED_PATIENCE,
+            place: places.pop(),
+        }]);
+        // A writer that ended without an answer has lost it.
+        let answer = receiver.await.unwrap_or(Err(Failure::Internal));
+        self.explain(&name, answer).await
+    }
+
+    /// Carries out many requests, each by itself: one's refusal does not fail
+    /// another. Answers come in the order of the requests.
+    pub async fn submit_all(
+        &self,
+        requests: Vec<(LeaseName, Request)>,
+    ) -> Vec<Result<Done, StoreError>> {
+        let count = requests.len();
+        let Some(places) = self.room.enter(count) else {
+            return vec![Err(StoreError::Crowded); count];
+        };
+        let names: Vec<LeaseName> = requests.iter().map(|(name, _)| name.clone()).collect();
+        let (many, receiver) = Many::new(count);
+        let give_up = Instant::now() + LOCKED_PATIENCE;
+        let jobs = requests.into_iter().zip(places).enumerate();
+        self.lanes.send(
+            jobs.map(|(i, ((name, request), place))| Job {
+                name,
+                request,
+                reply: Reply::Part(many.clone(), i),
+                wait_until: None,
+                give_up,
+                place: Some(place),
+            })
+            .collect(),
+        );
+        drop(many);
+        let answers = receiver
+            .await
+            .unwrap_or_else(|_| vec![Err(Failure::Internal); count]);
+        let mut explained = Vec::with_capacity(count);
+        for (name, answer) in names.iter().zip(answers) {
+            explained.push(match answer {
+                Ok(done) => Ok(done),
+                failed => self.explain(name, failed).await,
+            });
+        }
+        explained
+    }
+
+    /// Settles what is due on leases.
+    async fn settle(&self, names: Vec<LeaseName>) {
+        let (many, receiver) = Many::new(names.len());
+        let give_up = Instant::now() + LOCKED_PATIENCE;
+        let job = |(i, name)| Job {
+            name,
+            request: Request::Settle,
+            reply: Reply::Part(many.clone(), i),
+            wait_until: None,
+            give_up,
+            place: None,
+        };
+        self.lanes
+            .send(names.into_iter().enumerate().map(job).collect());
+        drop(many);
+        // Whatever became of it: what is still due will be found again.
+        drop(receiver.await);
+    }
+
+    /// Adds to an answer what the log knows about it.
+    async fn explain(&self, name: &LeaseName, answer: Answer) -> Result<Done, StoreError> {
+        let (refusal, row, now) = match answer {
+            Ok(done) => return Ok(done),
+            Err(Failure::Refused { refusal, row, now }) => (refusal, row, now),
+            Err(Failure::Locked) => {
+                let lease = self.lease(name).await.ok().flatten().map(Box::new);
+                return Err(StoreError::Blocked(lease));
+            }
+            Err(Failure::Crowded) => return Err(StoreError::Crowded),
+            Err(Failure::Unavailable(outcome)) => return Err(StoreError::Unavailable(outcome)),
+            Err(Failure::Internal) => return Err(StoreError::Internal),
+        };
+        let mut refused = Refused {
+            lease: row.map(|row| view(&row, now)),
+            now,
+            ended: None,
+            handover: None,
+            refusal,
+        };
+        match refused.refusal {
+            Refusal::Lost(generation) => {
+                metrics::presented_stale();
+                let moved = self.moved(name, generation).await?;
+                refused.ended = Some(ended(moved.as_ref()));
+            }
+            Refusal::GenerationMoved(expected) => {
+                metrics::presented_stale();
+                refused.handover = self.moved(name, expected).await?;
+            }
+            Refusal::GenerationsExhausted => {
+                tracing::error!(lease = %name, "the generation cannot grow any more");
+            }
+            _ => {}
+        }
+        Err(StoreError::Refused(Box::new(refused)))
+    }
+
+    /// The entry that moved a lease on from a generation.
+    async fn moved(
+        &self,
+        lease: &LeaseName,
+        from: Generation,
+    ) -> Result<Option<Handover>, StoreError> {
+        let found: sqlx::Result<Vec<Handover>> = async {
+            let mut reading = self.lanes.backend.read().await?;
+            reading.handovers(listing::moved(lease, from)).await
+        }
+        .await;
+        Ok(found.map_err(read_failed)?.pop())
+    }
+
+    /// The database's time, and whether it answers.
+    ///
+    /// # Errors
+    /// It does not.
+    pub async fn now(&self) -> Result<Timestamp, StoreError> {
+        let now = async { self.lanes.backend.read().await?.now().await };
+        now.await.map_err(read_failed)
+    }
+
+    /// One lease with its payload.
+    ///
+    /// # Errors
+    /// The database does not answer.
+    pub async fn lease(&self, name: &LeaseName) -> Result<Option<Lease>, StoreError> {
+        let read = async {
+            let mut reading = self.lanes.backend.read().await?;
+            let row = reading.leases(listing::lease(name)).await?.pop();
+            let now = reading.now().await?;
+            Ok(row.map(|row| with_payload(&row, now)))
+        };
+        read.await.map_err(read_failed)
+    }
+
+    /// The database's time, together with a lease if there is one.
+    ///
+    /// # Errors
+    /// The database does not answer.
+    pub async fn check(
+        &self,
+        name: &LeaseName,
+        generation: Generation,
+    ) -> Result<(bool, Timestamp), StoreError> {
+        let read = async {
+            let mut reading = self.lanes.backend.read().await?;
+            let row = reading.leases(listing::lease(name)).await?.pop();
+            let now = reading.now().await?;
+            let current = |row: LeaseRow| row.tenure.is_some() && row.generation == generation;
+            Ok((row.is_some_and(current), now))
+        };
+        read.await.map_err(read_failed)
+    }
+
+    /// A page of leases.
+    ///
+    /// # Errors
+    /// The cursor is not of this list, or the database does not answer.
+    pub async fn leases(&self, query: &LeaseQuery) -> Result<LeasePage, ListError> {
+        let (page, _) = self.leases_and_seq(query).await?;
+        Ok(page)
+    }
+
+    /// A page of leases, and the log's last `seq` at that moment.
+    ///
+    /// # Errors
+    /// As [`Self::leases`].
+    pub async fn leases_and_seq(&self, query: &LeaseQuery) -> Result<(LeasePage, u64), ListError> {
+        events::read_page(&*self.lanes.backend, query).await
+    }
+
+    /// Numbers of leases.
+    ///
+    /// # Errors
+    /// The database does not answer.
+    pub async fn totals(&self) -> Result<Totals, StoreError> {
+        let read = async {
+            let mut reading = self.lanes.backend.read().await?;
+            let now = reading.now().await?;
+            reading.totals(listing::totals(now)).await
+        };
+        let record = read.await.map_err(read_failed)?;
+        let count = |number: i64| number.unsigned_abs();
+        Ok(Totals {
+            all: count(record.total),
+            held: count(record.total - record.free - record.lapsed),
+            lapsed: count(record.lapsed),
+            free: count(record.free),
+            paused: count(record.paused),
+            flapping: count(record.flapping),
+        })
+    }
+
+    /// A page of the history.
+    ///
+    /// # Errors
+    /// The cursor is not of this list, or the database does not answer.
+    pub async fn handovers(&self, query: &HandoverQuery) -> Result<HandoverPage, ListError> {
+        let select = listing::handovers(query)?;
+        let read = async {
+            let mut reading = self.lanes.backend.read().await?;
+            let items = reading.handovers(select).await?;
+            Ok((items, reading.now().await?))
+        };
+        let (mut items, now) = read.await.map_err(read_failed)?;
+        let more = listing::cut(&mut items, query.limit);
+        let next = items.last().filter(|_| more).map(listing::handover_cursor);
+        Ok(HandoverPage { items, next, now })
+    }
+
+    /// One entry of the log.
+    ///
+    /// # Errors
+    /// The database does not answer.
+    pub async fn handover(&self, seq: u64) -> Result<Option<Handover>, StoreError> {
+        let read = async {
+            let mut reading = self.lanes.backend.read().await?;
+            Ok(reading.handovers(listing::handover(seq)).await?.pop())
+        };
+        read.await.map_err(read_failed)
+    }
+
+    /// What changes.
+    pub fn hub(&self) -> &Arc<Hub> {
+        &self.hub
+    }
+
+    /// Answers every acquire that waits in line, because the server stops.
+    pub fn hurry(&self) {
+        self.lanes.lines.hurry();
+    }
+
+    /// Puts how full the ways are into the metrics.
+    pub fn measure(&self) {
+        metrics::queued(self.room.taken(), self.lanes.lines.len());
+    }
+}
+
+/// A lease with its payload, as acquire and the single lease carry it.
+pub fn with_payload(row: &LeaseRow, now: Timestamp) -> Lease {
+    let mut lease = view(row, now);
+    lease.payload = Some(row.payload.clone());
+    lease
+}
+
+impl Done {
+    /// The lease, without its payload.
+    pub fn lease(&self) -> Lease {
+        view(&self.row, self.now)
+    }
+
+    /// The lease, with its payload.
+    pub fn lease_with_payload(&self) -> Lease {
+        with_payload(&self.row, self.now)
+    }
+}
+
+/// How a tenure ended, by the entry that ended it.
+fn ended(moved: Option<&Handover>) -> Ended {
+    match moved {
+        Some(entry) if entry.previous_holder.is_some() => match entry.event {
+            HandoverEvent::Granted => Ended::Taken,
+            HandoverEvent::Released => Ended::Released,
+            HandoverEvent::Forced => Ended::Forced,
+            _ => Ended::Unknown,
+        },
+        _ => Ended::Unknown,
+    }
+}
+
+/// A read that failed has done nothing.
+fn read_failed(error: sqlx::Error) -> StoreError {
+    match error {
+        sqlx::Error::Decode(_) | sqlx::Error::ColumnDecode { .. } => {
+            tracing::error!(%error, "the database holds what Baton did not write");
+            StoreError::Internal
+        }
+        error => {
+            tracing::warn!(%error, "the database did not answer");
+            StoreError::Unavailable(Outcome::NotDone)
+        }
+    }
+}

@@ -1,0 +1,318 @@
+//! The store on PostgreSQL, which any number of servers share. Time is
+//! `clock_timestamp()`, read after the rows are locked: `now()` stands still
+//! from the transaction's start, so it is stale after a wait.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use baton_client::{Generation, Handover, LeaseName, Timestamp};
+use sqlx::{AssertSqlSafe, PgConnection, PgPool, Postgres, postgres::PgListener};
+use tokio::sync::Mutex;
+
+use crate::{chain::Head, rules::LeaseRow};
+
+use super::{
+    backend::{Backend, Busy, DbResult, Dialect, Lock, Locked, Reading, Transaction},
+    record::{
+        ClaimRecord, HandoverRecord, HeadRecord, LEASE_COLUMNS, LeaseRecord, TotalsRecord,
+        parse_names, read_all, status_text,
+    },
+    sql::{CLAIMS, append_handovers, move_head, save_leases, save_payload},
+    statement::{Statement, bind_all},
+};
+
+const DIALECT: Dialect = Dialect { position: "strpos" };
+
+/// The channel on which servers tell each other that the log grew.
+const CHANNEL: &str = "baton_log";
+
+/// Rows in one statement: below PostgreSQL's bound of 65,535 values.
+const CHUNK: usize = 1_000;
+
+/// How long to wait before listening again after that failed.
+const LISTEN_RETRY: Duration = Duration::from_secs(1);
+
+const NOW: &str = "select (extract(epoch from clock_timestamp()) * 1000000)::bigint";
+
+/// A PostgreSQL database.
+pub struct PostgresBackend {
+    /// For writing: few, and never taken by a reader.
+    writers: PgPool,
+    readers: PgPool,
+    listener: Mutex<Option<PgListener>>,
+}
+
+impl PostgresBackend {
+    /// Writes through `writers` and reads through `readers`.
+    pub fn new(writers: PgPool, readers: PgPool) -> Self {
+        Self {
+            writers,
+            readers,
+            listener: Mutex::new(None),
+        }
+    }
+}
+
+#[async_trait]
+impl Backend for PostgresBackend {
+    async fn begin(&self) -> DbResult<Box<dyn Transaction>> {
+        Ok(Box::new(PostgresTransaction {
+            tx: self.writers.begin().await?,
+        }))
+    }
+
+    async fn read(&self) -> DbResult<Box<dyn Reading>> {
+        let tx = self
+            .readers
+            .begin_with("begin isolation level repeatable read read only")
+            .await?;
+        Ok(Box::new(PostgresReading { tx }))
+    }
+
+    async fn due(&self, limit: u32) -> DbResult<Vec<LeaseName>> {
+        let names: Vec<String> = sqlx::query_scalar(
+            "with clock as materialized (
+                select (extract(epoch from clock_timestamp()) * 1000000)::bigint as now
+            )
+            select name from leases, clock
+            where (expires_at <= now and not lapsed) or step_down_deadline <= now
+            limit $1",
+        )
+        .bind(i64::from(limit))
+        .fetch_all(&self.readers)
+        .await?;
+        parse_names(names)
+    }
+
+    async fn notified(&self) {
+        let mut listener = self.listener.lock().await;
+        if listener.is_none() {
+            let listening = async {
+                let mut listener = PgListener::connect_with(&self.readers).await?;
+                listener.listen(CHANNEL).await?;
+                Ok::<_, sqlx::Error>(listener)
+            };
+            match listening.await {
+                Ok(new) => *listener = Some(new),
+                // The poll behind it goes on; there is nothing to tell.
+                Err(_) => return tokio::time::sleep(LISTEN_RETRY).await,
+            }
+        }
+        if let Some(current) = listener.as_mut()
+            && current.recv().await.is_err()
+        {
+            *listener = None;
+            tokio::time::sleep(LISTEN_RETRY).await;
+        }
+    }
+
+    fn is_lock_timeout(&self, error: &sqlx::Error) -> bool {
+        const LOCK_NOT_AVAILABLE: &str = "55P03";
+        error
+            .as_database_error()
+            .and_then(|error| error.code())
+            .is_some_and(|code| code == LOCK_NOT_AVAILABLE)
+    }
+
+    fn dialect(&self) -> Dialect {
+        DIALECT
+    }
+}
+
+struct PostgresTransaction {
+    tx: sqlx::Transaction<'static, Postgres>,
+}
+
+impl PostgresTransaction {
+    async fn run(&mut self, statement: Statement) -> DbResult<()> {
+        let Statement { sql, args } = statement;
+        bind_all!(sqlx::query(AssertSqlSafe(sql)), args)
+            .execute(&mut *self.tx)
+            .await?;
+        Ok(())
+    }
+}
+
+/// The text of a lock: what is read, and how it is locked.
+fn lock_sql(lock: Lock, busy: Busy) -> String {
+    let (columns, from, strength) = match lock {
+        Lock::Renew => ("", "leases", "for no key update of leases"),
+        Lock::Change => (
+            ", payload",
+            "leases left join payloads on lease = name",
+            "for update of leases",
+        ),
+    };
+    let skip = if busy == Busy::Skip {
+        " skip locked"
+    } else {
+        ""
+    };
+    format!(
+        "select {LEASE_COLUMNS}{columns} from {from} where name = any($1) \
+        order by name {strength}{skip}"
+    )
+}
+
+#[async_trait]
+impl Transaction for PostgresTransaction {
+    async fn lock(&mut self, names: &[LeaseName], lock: Lock, busy: Busy) -> DbResult<Locked> {
+        let names: Vec<&str> = names.iter().map(LeaseName::as_str).collect();
+        if let Busy::Wait(ms) = busy {
+            sqlx::query("select set_config('lock_timeout', $1, true)")
+                .bind(ms.to_string())
+                .execute(&mut *self.tx)
+                .await?;
+        }
+        let records: Vec<LeaseRecord> = sqlx::query_as(AssertSqlSafe(lock_sql(lock, busy)))
+            .bind(&names)
+            .fetch_all(&mut *self.tx)
+            .await?;
+        let rows: Vec<LeaseRow> = read_all(records)?;
+        if rows.len() == names.len() {
+            return Ok(Locked {
+                rows,
+                busy: Vec::new(),
+            });
+        }
+        let locked: std::collections::HashSet<&str> =
+            rows.iter().map(|row| row.name.as_str()).collect();
+        let missing: Vec<&str> = names
+            .into_iter()
+            .filter(|name| !locked.contains(name))
+            .collect();
+        let busy: Vec<String> = sqlx::query_scalar("select name from leases where name = any($1)")
+            .bind(&missing)
+            .fetch_all(&mut *self.tx)
+            .await?;
+        Ok(Locked {
+            rows,
+            busy: parse_names(busy)?,
+        })
+    }
+
+    async fn now(&mut self) -> DbResult<Timestamp> {
+        now(&mut self.tx).await
+    }
+
+    async fn head(&mut self) -> DbResult<(Head, Generation)> {
+        let record: HeadRecord =
+            sqlx::query_as("select seq, at, hash, floor from log_head for update")
+                .fetch_one(&mut *self.tx)
+                .await?;
+        Ok(record.try_into()?)
+    }
+
+    async fn claims(&mut self, lease: &LeaseName, claim_id: &str) -> DbResult<Vec<ClaimRecord>> {
+        sqlx::query_as(CLAIMS)
+            .bind(lease.as_str())
+            .bind(claim_id)
+            .fetch_all(&mut *self.tx)
+            .await
+    }
+
+    async fn renew(&mut self, rows: &[&LeaseRow]) -> DbResult<()> {
+        let tenures = || {
+            rows.iter()
+                .filter_map(|row| Some((row, row.tenure.as_ref()?)))
+        };
+        let names: Vec<&str> = tenures().map(|(row, _)| row.name.as_str()).collect();
+        let renewed: Vec<i64> = tenures().map(|(_, t)| t.renewed_at.micros()).collect();
+        let expires: Vec<i64> = tenures().map(|(_, t)| t.expires_at.micros()).collect();
+        let ttls: Vec<i64> = tenures().map(|(_, t)| t.ttl_ms as i64).collect();
+        let statuses: Vec<Option<String>> = tenures().map(|(row, _)| status_text(row)).collect();
+        sqlx::query(
+            "update leases set
+                renewed_at = renewed.renewed_at,
+                expires_at = renewed.expires_at,
+                ttl_ms = renewed.ttl_ms,
+                status = renewed.status
+            from unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::text[])
+                as renewed (name, renewed_at, expires_at, ttl_ms, status)
+            where leases.name = renewed.name",
+        )
+        .bind(names)
+        .bind(renewed)
+        .bind(expires)
+        .bind(ttls)
+        .bind(statuses)
+        .execute(&mut *self.tx)
+        .await?;
+        Ok(())
+    }
+
+    async fn save(&mut self, rows: &[&LeaseRow]) -> DbResult<()> {
+        for chunk in rows.chunks(CHUNK) {
+            self.run(save_leases(chunk)).await?;
+        }
+        Ok(())
+    }
+
+    async fn save_payload(&mut self, row: &LeaseRow) -> DbResult<()> {
+        self.run(save_payload(row)).await
+    }
+
+    async fn append(&mut self, entries: &[Handover], head: &Head) -> DbResult<()> {
+        for chunk in entries.chunks(CHUNK) {
+            self.run(append_handovers(chunk)).await?;
+        }
+        self.run(move_head(head)).await?;
+        // Only here, never on a renewal: it takes a global lock at commit.
+        sqlx::query("select pg_notify($1, '')")
+            .bind(CHANNEL)
+            .execute(&mut *self.tx)
+            .await?;
+        Ok(())
+    }
+
+    async fn commit(self: Box<Self>) -> DbResult<()> {
+        self.tx.commit().await
+    }
+}
+
+async fn now(connection: &mut PgConnection) -> DbResult<Timestamp> {
+    let micros: i64 = sqlx::query_scalar(NOW).fetch_one(connection).await?;
+    Ok(Timestamp::from_micros(micros))
+}
+
+struct PostgresReading {
+    tx: sqlx::Transaction<'static, Postgres>,
+}
+
+#[async_trait]
+impl Reading for PostgresReading {
+    async fn now(&mut self) -> DbResult<Timestamp> {
+        now(&mut self.tx).await
+    }
+
+    async fn head(&mut self) -> DbResult<Head> {
+        let record: HeadRecord = sqlx::query_as("select seq, at, hash, floor from log_head")
+            .fetch_one(&mut *self.tx)
+            .await?;
+        let (head, _) = record.try_into()?;
+        Ok(head)
+    }
+
+    async fn leases(&mut self, select: Statement) -> DbResult<Vec<LeaseRow>> {
+        let Statement { sql, args } = select;
+        let records: Vec<LeaseRecord> = bind_all!(sqlx::query_as(AssertSqlSafe(sql)), args)
+            .fetch_all(&mut *self.tx)
+            .await?;
+        read_all(records)
+    }
+
+    async fn handovers(&mut self, select: Statement) -> DbResult<Vec<Handover>> {
+        let Statement { sql, args } = select;
+        let records: Vec<HandoverRecord> = bind_all!(sqlx::query_as(AssertSqlSafe(sql)), args)
+            .fetch_all(&mut *self.tx)
+            .await?;
+        read_all(records)
+    }
+
+    async fn totals(&mut self, select: Statement) -> DbResult<TotalsRecord> {
+        let Statement { sql, args } = select;
+        bind_all!(sqlx::query_as(AssertSqlSafe(sql)), args)
+            .fetch_one(&mut *self.tx)
+            .await
+    }
+}

@@ -1,0 +1,270 @@
+//! The store on a SQLite file. This process is the database: one connection
+//! writes, others read beside it, and time is [`Clock`]'s.
+
+use async_trait::async_trait;
+use baton_client::{Generation, Handover, LeaseName, Timestamp};
+use sqlx::{AssertSqlSafe, Sqlite};
+
+use crate::{chain::Head, database::SqliteDatabase, rules::LeaseRow};
+
+use super::{
+    backend::{Backend, Busy, DbResult, Dialect, Lock, Locked, Reading, Transaction},
+    clock::Clock,
+    record::{
+        ClaimRecord, HandoverRecord, HeadRecord, LEASE_COLUMNS, LeaseRecord, TotalsRecord,
+        parse_names, read_all, status_text,
+    },
+    sql::{CLAIMS, append_handovers, move_head, save_leases, save_payload},
+    statement::{Arg, Statement, bind_all},
+};
+
+const DIALECT: Dialect = Dialect { position: "instr" };
+
+/// Rows in one statement: below SQLite's bound of 32,766 values, and always
+/// one of a few sizes, so that statements stay prepared.
+const CHUNKS: [usize; 4] = [512, 64, 8, 1];
+
+/// A SQLite file.
+pub struct SqliteBackend {
+    database: SqliteDatabase,
+    clock: Clock,
+}
+
+impl SqliteBackend {
+    /// Takes over the file's clock.
+    ///
+    /// # Errors
+    /// What the driver says.
+    pub async fn start(database: SqliteDatabase) -> DbResult<Self> {
+        // Only times that are past: an expiry may lie ahead.
+        let newest: i64 = sqlx::query_scalar(
+            "select max(
+                (select at from log_head),
+                (select coalesce(max(renewed_at), 0) from leases)
+            )",
+        )
+        .fetch_one(&database.writer)
+        .await?;
+        Ok(Self {
+            clock: Clock::start(Timestamp::from_micros(newest)),
+            database,
+        })
+    }
+}
+
+#[async_trait]
+impl Backend for SqliteBackend {
+    async fn begin(&self) -> DbResult<Box<dyn Transaction>> {
+        // A transaction that begins by reading could not become a writer.
+        let tx = self.database.writer.begin_with("begin immediate").await?;
+        Ok(Box::new(SqliteTransaction {
+            tx,
+            clock: self.clock.clone(),
+        }))
+    }
+
+    async fn read(&self) -> DbResult<Box<dyn Reading>> {
+        Ok(Box::new(SqliteReading {
+            tx: self.database.readers.begin().await?,
+            clock: self.clock.clone(),
+        }))
+    }
+
+    async fn due(&self, limit: u32) -> DbResult<Vec<LeaseName>> {
+        let names: Vec<String> = sqlx::query_scalar(
+            "select name from leases
+            where (expires_at <= $1 and not lapsed) or step_down_deadline <= $1
+            limit $2",
+        )
+        .bind(self.clock.now().micros())
+        .bind(limit)
+        .fetch_all(&self.database.readers)
+        .await?;
+        parse_names(names)
+    }
+
+    async fn notified(&self) {
+        // There is no other server.
+        std::future::pending().await
+    }
+
+    fn is_lock_timeout(&self, _: &sqlx::Error) -> bool {
+        false
+    }
+
+    fn dialect(&self) -> Dialect {
+        DIALECT
+    }
+}
+
+struct SqliteTransaction {
+    tx: sqlx::Transaction<'static, Sqlite>,
+    clock: Clock,
+}
+
+impl SqliteTransaction {
+    async fn run(&mut self, statement: Statement) -> DbResult<()> {
+        let Statement { sql, args } = statement;
+        bind_all!(sqlx::query(AssertSqlSafe(sql)), args)
+            .execute(&mut *self.tx)
+            .await?;
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Transaction for SqliteTransaction {
+    async fn lock(&mut self, names: &[LeaseName], lock: Lock, _: Busy) -> DbResult<Locked> {
+        // The only writer has locked everything.
+        let mut rows = Vec::with_capacity(names.len());
+        for chunk in chunks(names) {
+            let mut select = Statement::new("select ");
+            match lock {
+                Lock::Renew => select.push(LEASE_COLUMNS).push(" from leases"),
+                Lock::Change => select
+                    .push(LEASE_COLUMNS)
+                    .push(", payload from leases left join payloads on lease = name"),
+            };
+            select.push(" where name in (");
+            for (i, name) in chunk.iter().enumerate() {
+                select
+                    .push(if i == 0 { "" } else { ", " })
+                    .bind(Arg::text(name));
+            }
+            select.push(")");
+            let Statement { sql, args } = select;
+            let records: Vec<LeaseRecord> = bind_all!(sqlx::query_as(AssertSqlSafe(sql)), args)
+                .fetch_all(&mut *self.tx)
+                .await?;
+            for record in records {
+                rows.push(record.try_into()?);
+            }
+        }
+        Ok(Locked {
+            rows,
+            busy: Vec::new(),
+        })
+    }
+
+    async fn now(&mut self) -> DbResult<Timestamp> {
+        Ok(self.clock.now())
+    }
+
+    async fn head(&mut self) -> DbResult<(Head, Generation)> {
+        let record: HeadRecord = sqlx::query_as("select seq, at, hash, floor from log_head")
+            .fetch_one(&mut *self.tx)
+            .await?;
+        Ok(record.try_into()?)
+    }
+
+    async fn claims(&mut self, lease: &LeaseName, claim_id: &str) -> DbResult<Vec<ClaimRecord>> {
+        sqlx::query_as(CLAIMS)
+            .bind(lease.as_str())
+            .bind(claim_id)
+            .fetch_all(&mut *self.tx)
+            .await
+    }
+
+    async fn renew(&mut self, rows: &[&LeaseRow]) -> DbResult<()> {
+        for chunk in chunks(rows) {
+            let mut update = Statement::new(
+                "with renewed (name, renewed_at, expires_at, ttl_ms, status) as (values ",
+            );
+            update.rows(chunk.iter().filter_map(|row| {
+                let tenure = row.tenure.as_ref()?;
+                Some(vec![
+                    Arg::text(&row.name),
+                    Arg::Int(Some(tenure.renewed_at.micros())),
+                    Arg::Int(Some(tenure.expires_at.micros())),
+                    Arg::Int(Some(tenure.ttl_ms as i64)),
+                    Arg::Text(status_text(row)),
+                ])
+            }));
+            update.push(
+                ") update leases set
+                    renewed_at = renewed.renewed_at,
+                    expires_at = renewed.expires_at,
+                    ttl_ms = renewed.ttl_ms,
+                    status = renewed.status
+                from renewed where leases.name = renewed.name",
+            );
+            self.run(update).await?;
+        }
+        Ok(())
+    }
+
+    async fn save(&mut self, rows: &[&LeaseRow]) -> DbResult<()> {
+        for chunk in chunks(rows) {
+            self.run(save_leases(chunk)).await?;
+        }
+        Ok(())
+    }
+
+    async fn save_payload(&mut self, row: &LeaseRow) -> DbResult<()> {
+        self.run(save_payload(row)).await
+    }
+
+    async fn append(&mut self, entries: &[Handover], head: &Head) -> DbResult<()> {
+        for chunk in chunks(entries) {
+            self.run(append_handovers(chunk)).await?;
+        }
+        self.run(move_head(head)).await
+    }
+
+    async fn commit(self: Box<Self>) -> DbResult<()> {
+        self.tx.commit().await
+    }
+}
+
+/// Splits a slice into pieces of a few sizes only.
+fn chunks<T>(mut items: &[T]) -> impl Iterator<Item = &[T]> {
+    std::iter::from_fn(move || {
+        let size = CHUNKS.into_iter().find(|size| *size <= items.len())?;
+        let (chunk, rest) = items.split_at(size);
+        items = rest;
+        Some(chunk)
+    })
+}
+
+struct SqliteReading {
+    tx: sqlx::Transaction<'static, Sqlite>,
+    clock: Clock,
+}
+
+#[async_trait]
+impl Reading for SqliteReading {
+    async fn now(&mut self) -> DbResult<Timestamp> {
+        Ok(self.clock.now())
+    }
+
+    async fn head(&mut self) -> DbResult<Head> {
+        let record: HeadRecord = sqlx::query_as("select seq, at, hash, floor from log_head")
+            .fetch_one(&mut *self.tx)
+            .await?;
+        let (head, _) = record.try_into()?;
+        Ok(head)
+    }
+
+    async fn leases(&mut self, select: Statement) -> DbResult<Vec<LeaseRow>> {
+        let Statement { sql, args } = select;
+        let records: Vec<LeaseRecord> = bind_all!(sqlx::query_as(AssertSqlSafe(sql)), args)
+            .fetch_all(&mut *self.tx)
+            .await?;
+        read_all(records)
+    }
+
+    async fn handovers(&mut self, select: Statement) -> DbResult<Vec<Handover>> {
+        let Statement { sql, args } = select;
+        let records: Vec<HandoverRecord> = bind_all!(sqlx::query_as(AssertSqlSafe(sql)), args)
+            .fetch_all(&mut *self.tx)
+            .await?;
+        read_all(records)
+    }
+
+    async fn totals(&mut self, select: Statement) -> DbResult<TotalsRecord> {
+        let Statement { sql, args } = select;
+        bind_all!(sqlx::query_as(AssertSqlSafe(sql)), args)
+            .fetch_one(&mut *self.tx)
+            .await
+    }
+}

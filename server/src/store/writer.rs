@@ -1,0 +1,560 @@
+//! The one write path. Requests queue; a writer takes whatever is waiting and
+//! commits it as one transaction, and answers leave only after the commit.
+//!
+//! Batches that only renew go by themselves ([`renew`]), beside those that may
+//! log ([`change`]): only the latter lock the log's end, last, and only when
+//! there is something to log. A batch never waits for a row: what somebody
+//! else has locked goes to the side lane ([`Lanes::aside`]), one lease a
+//! transaction, which holds nothing else while it waits.
+
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use baton_client::{Generation, LeaseName, Outcome, Timestamp};
+use tokio::{
+    sync::{Semaphore, mpsc, watch},
+    time::Instant,
+};
+
+use crate::{
+    metrics,
+    rules::{self, Known, LeaseRow, Moment, Request, due_at},
+};
+
+use super::{
+    backend::{Backend, Busy, Lock, Transaction},
+    line::Lines,
+    play::{Fate, Part, Played, play, takeable_in},
+    queue::{Answer, Done, Failure, Job},
+};
+
+/// Most requests in one transaction.
+const BATCH: usize = 1_024;
+/// How long a transaction may take before and at its commit.
+const TRANSACTION_TIMEOUT: Duration = Duration::from_secs(8);
+/// How long the side lane waits for a row at a time.
+const ROW_WAIT_MS: u32 = 500;
+/// How many leases the side lane waits for at once.
+const SIDE_LANES: usize = 8;
+
+/// A batch that did not make it.
+enum Broken {
+    /// Nothing happened.
+    NotDone(sqlx::Error),
+    /// The answer to the commit was lost.
+    Unknown(sqlx::Error),
+    /// The row stayed locked.
+    Locked,
+}
+
+/// The ways through the store.
+pub struct Lanes {
+    pub(super) backend: Arc<dyn Backend>,
+    pub(super) lines: Lines,
+    renewals: mpsc::UnboundedSender<Vec<Job>>,
+    changes: mpsc::UnboundedSender<Vec<Job>>,
+    side: Mutex<HashMap<LeaseName, Vec<Job>>>,
+    side_lanes: Semaphore,
+    /// Moves whenever this server has added to the log.
+    pub(super) logged: watch::Sender<u64>,
+}
+
+impl Lanes {
+    /// Starts the writers.
+    pub fn start(backend: Arc<dyn Backend>) -> Arc<Self> {
+        let (renewals, renewals_in) = mpsc::unbounded_channel();
+        let (changes, changes_in) = mpsc::unbounded_channel();
+        let lanes = Arc::new(Self {
+            backend,
+            lines: Lines::default(),
+            renewals,
+            changes,
+            side: Mutex::default(),
+            side_lanes: Semaphore::new(SIDE_LANES),
+            logged: watch::Sender::new(0),
+        });
+        tokio::spawn(renew_lane(lanes.clone(), renewals_in));
+        tokio::spawn(change_lane(lanes.clone(), changes_in));
+        lanes
+    }
+
+    /// Sends requests on their way.
+    pub fn send(&self, jobs: Vec<Job>) {
+        let renews = |job: &Job| matches!(job.request, Request::Renew(..));
+        let (lane, jobs) = if jobs.iter().all(renews) {
+            (&self.renewals, jobs)
+        } else {
+            (&self.changes, jobs)
+        };
+        // The lanes end with the process.
+        drop(lane.send(jobs));
+    }
+
+    /// Takes requests about a lease whose row somebody else has locked.
+    fn aside(self: &Arc<Self>, name: LeaseName, jobs: Vec<Job>) {
+        if jobs.is_empty() {
+            return;
+        }
+        let mut side = self.side.lock().unwrap_or_else(PoisonError::into_inner);
+        match side.get_mut(&name) {
+            Some(waiting) => waiting.extend(jobs),
+            None => {
+                side.insert(name.clone(), jobs);
+                tokio::spawn(side_lane(self.clone(), name));
+            }
+        }
+    }
+
+    /// What waits at the side for a lease, and the end of its lane if nothing
+    /// does.
+    fn take_aside(&self, name: &LeaseName) -> Option<Vec<Job>> {
+        let mut side = self.side.lock().unwrap_or_else(PoisonError::into_inner);
+        match side.get_mut(name) {
+            Some(waiting) if !waiting.is_empty() => Some(std::mem::take(waiting)),
+            _ => {
+                side.remove(name);
+                None
+            }
+        }
+    }
+}
+
+async fn drain(queue: &mut mpsc::UnboundedReceiver<Vec<Job>>, mut jobs: Vec<Job>) -> Vec<Job> {
+    while jobs.len() < BATCH {
+        match queue.try_recv() {
+            Ok(more) => jobs.extend(more),
+            Err(_) => break,
+        }
+    }
+    jobs
+}
+
+async fn renew_lane(lanes: Arc<Lanes>, mut queue: mpsc::UnboundedReceiver<Vec<Job>>) {
+    while let Some(jobs) = queue.recv().await {
+        let jobs = drain(&mut queue, jobs).await;
+        renew(&lanes, jobs).await;
+    }
+}
+
+async fn change_lane(lanes: Arc<Lanes>, mut queue: mpsc::UnboundedReceiver<Vec<Job>>) {
+    loop {
+        let look = lanes.lines.next_look();
+        let look_at = look.unwrap_or_else(|| Instant::now() + TRANSACTION_TIMEOUT);
+        let jobs = tokio::select! {
+            jobs = queue.recv() => match jobs {
+                Some(jobs) => drain(&mut queue, jobs).await,
+                None => return,
+            },
+            () = tokio::time::sleep_until(look_at) => Vec::new(),
+            () = lanes.lines.changed.notified() => Vec::new(),
+        };
+        let looked_at = lanes.lines.due(Instant::now());
+        if jobs.is_empty() && looked_at.is_empty() {
+            continue;
+        }
+        if let Err((broken, jobs)) = change(&lanes, jobs, looked_at, Busy::Skip).await {
+            give_back(jobs, &broken);
+        }
+    }
+}
+
+/// One lease whose row somebody else has locked, until nothing waits for it.
+async fn side_lane(lanes: Arc<Lanes>, name: LeaseName) {
+    while let Some(jobs) = lanes.take_aside(&name) {
+        let Ok(_place) = lanes.side_lanes.acquire().await else {
+            return;
+        };
+        let (late, jobs): (Vec<Job>, Vec<Job>) = jobs
+            .into_iter()
+            .partition(|job| job.give_up <= Instant::now());
+        for job in late {
+            job.reply.send(Err(Failure::Locked));
+        }
+        if jobs.is_empty() {
+            continue;
+        }
+        match change(&lanes, jobs, Vec::new(), Busy::Wait(ROW_WAIT_MS)).await {
+            Ok(()) => {}
+            Err((Broken::Locked, jobs)) => {
+                let mut side = lanes.side.lock().unwrap_or_else(PoisonError::into_inner);
+                let waiting = side.entry(name.clone()).or_default();
+                let newer = std::mem::replace(waiting, jobs);
+                waiting.extend(newer);
+            }
+            Err((broken, jobs)) => give_back(jobs, &broken),
+        }
+    }
+}
+
+/// Answers everybody in a batch that did not make it.
+fn give_back(jobs: Vec<Job>, broken: &Broken) {
+    let failure = match broken {
+        Broken::NotDone(error) | Broken::Unknown(error) if is_damage(error) => {
+            tracing::error!(%error, "a batch of requests met a damaged database");
+            Failure::Internal
+        }
+        Broken::NotDone(error) => {
+            tracing::warn!(%error, requests = jobs.len(), "a batch of requests was not done");
+            Failure::Unavailable(Outcome::NotDone)
+        }
+        Broken::Unknown(error) => {
+            tracing::warn!(%error, requests = jobs.len(), "the answer to a commit was lost");
+            Failure::Unavailable(Outcome::Unknown)
+        }
+        Broken::Locked => Failure::Locked,
+    };
+    for job in jobs {
+        job.reply.send(Err(failure.clone()));
+    }
+}
+
+fn is_damage(error: &sqlx::Error) -> bool {
+    matches!(
+        error,
+        sqlx::Error::Decode(_) | sqlx::Error::ColumnDecode { .. }
+    )
+}
+
+/// Bounds what comes before a commit: when it takes too long, nothing happened.
+async fn bounded<T>(work: impl Future<Output = sqlx::Result<T>>) -> Result<T, Broken> {
+    match tokio::time::timeout(TRANSACTION_TIMEOUT, work).await {
+        Ok(result) => result.map_err(Broken::NotDone),
+        Err(_) => Err(Broken::NotDone(sqlx::Error::PoolTimedOut)),
+    }
+}
+
+/// Commits. When that fails or takes too long, nobody knows.
+async fn commit(tx: Box<dyn Transaction>) -> Result<(), Broken> {
+    match tokio::time::timeout(TRANSACTION_TIMEOUT, tx.commit()).await {
+        Ok(result) => result.map_err(Broken::Unknown),
+        Err(_) => Err(Broken::Unknown(sqlx::Error::PoolTimedOut)),
+    }
+}
+
+fn sorted_names<'a>(names: impl Iterator<Item = &'a LeaseName>) -> Vec<LeaseName> {
+    let mut names: Vec<LeaseName> = names.cloned().collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// Commits a batch of renewals. What would log something (a lapse that is due,
+/// a recovery) goes on to the other lane.
+async fn renew(lanes: &Arc<Lanes>, jobs: Vec<Job>) {
+    let started = std::time::Instant::now();
+    let names = sorted_names(jobs.iter().map(|job| &job.name));
+    let reading = async {
+        let mut tx = lanes.backend.begin().await?;
+        let locked = tx.lock(&names, Lock::Renew, Busy::Skip).await?;
+        let now = tx.now().await?;
+        Ok((tx, locked, now))
+    };
+    let (mut tx, locked, now) = match bounded(reading).await {
+        Ok(read) => read,
+        Err(broken) => return give_back(jobs, &broken),
+    };
+    let busy: HashSet<LeaseName> = locked.busy.into_iter().collect();
+    let mut rows: HashMap<LeaseName, Arc<LeaseRow>> = locked
+        .rows
+        .into_iter()
+        .map(|row| (row.name.clone(), Arc::new(row)))
+        .collect();
+    let mut renewed = Vec::new();
+    let mut answers: Vec<(Job, Answer)> = Vec::with_capacity(jobs.len());
+    for job in jobs {
+        if busy.contains(&job.name) {
+            lanes.aside(job.name.clone(), vec![job]);
+            continue;
+        }
+        let row = rows.get(&job.name);
+        if row.is_some_and(|row| would_log(row, now)) {
+            drop(lanes.changes.send(vec![job]));
+            continue;
+        }
+        let answer = renew_one(&mut rows, &job, now);
+        if answer.is_ok() {
+            renewed.push(job.name.clone());
+        }
+        answers.push((job, answer));
+    }
+    renewed.sort_unstable();
+    renewed.dedup();
+    let count = renewed.len();
+    let written = if renewed.is_empty() {
+        Ok(())
+    } else {
+        let changed: Vec<&LeaseRow> = renewed.iter().map(|name| &*rows[name]).collect();
+        match bounded(tx.renew(&changed)).await {
+            Ok(()) => commit(tx).await,
+            Err(broken) => Err(broken),
+        }
+    };
+    match written {
+        Ok(()) => {
+            metrics::wrote("renew", answers.len(), started.elapsed());
+            metrics::renewed(count);
+            for (job, answer) in answers {
+                job.reply.send(answer);
+            }
+        }
+        Err(broken) => give_back(answers.into_iter().map(|(job, _)| job).collect(), &broken),
+    }
+}
+
+fn would_log(row: &LeaseRow, now: Timestamp) -> bool {
+    due_at(row).is_some_and(|due| due <= now)
+        || row.tenure.as_ref().is_some_and(|tenure| tenure.lapsed)
+}
+
+fn renew_one(rows: &mut HashMap<LeaseName, Arc<LeaseRow>>, job: &Job, now: Timestamp) -> Answer {
+    // Renewals in this lane log nothing, so the log's time is not needed.
+    let moment = Moment { now, at: now };
+    let mut slot = rows.remove(&job.name).map(Arc::unwrap_or_clone);
+    let mut log = Vec::new();
+    let result = rules::apply(
+        &mut slot,
+        &job.name,
+        &job.request,
+        moment,
+        Known::default(),
+        &mut log,
+    );
+    debug_assert!(log.is_empty(), "a renewal that logs is in the other lane");
+    let row = slot.map(Arc::new);
+    if let Some(row) = &row {
+        rows.insert(job.name.clone(), row.clone());
+    }
+    match (result, row) {
+        (Ok(()), Some(row)) => Ok(Done { row, now }),
+        (Ok(()), None) => Err(Failure::Internal),
+        (Err(refusal), row) => Err(Failure::Refused { refusal, row, now }),
+    }
+}
+
+/// Commits a batch that may log. `looked_at` are leases whose lines are to be
+/// looked at although nobody asks anything of them now.
+async fn change(
+    lanes: &Arc<Lanes>,
+    jobs: Vec<Job>,
+    looked_at: Vec<LeaseName>,
+    busy: Busy,
+) -> Result<(), (Broken, Vec<Job>)> {
+    let started = std::time::Instant::now();
+    let asked = jobs.len();
+    let mut batch = gather(lanes, jobs, looked_at);
+    let result = write(lanes, &mut batch, busy).await;
+    match result {
+        Ok((played, now)) => {
+            for entry in &played.log {
+                metrics::handed_over(entry.event);
+            }
+            metrics::wrote("change", asked, started.elapsed());
+            answer(lanes, batch, played, now);
+            Ok(())
+        }
+        Err(broken) => {
+            let mut jobs = Vec::new();
+            for (name, part) in batch {
+                jobs.extend(part.jobs);
+                lanes.lines.put(name, part.waiters, None);
+            }
+            if let Broken::NotDone(error) = &broken
+                && lanes.backend.is_lock_timeout(error)
+                && matches!(busy, Busy::Wait(_))
+            {
+                return Err((Broken::Locked, jobs));
+            }
+            Err((broken, jobs))
+        }
+    }
+}
+
+fn gather(lanes: &Lanes, jobs: Vec<Job>, looked_at: Vec<LeaseName>) -> BTreeMap<LeaseName, Part> {
+    let mut batch: BTreeMap<LeaseName, Part> = BTreeMap::new();
+    let part = |name: &LeaseName| Part {
+        row: None,
+        jobs: Vec::new(),
+        waiters: lanes.lines.take(name),
+        claims: Vec::new(),
+    };
+    for name in looked_at {
+        let new = part(&name);
+        batch.insert(name, new);
+    }
+    for job in jobs {
+        // Nothing is lost by not doing what nobody waits for any more.
+        if job.reply.is_gone() {
+            continue;
+        }
+        batch
+            .entry(job.name.clone())
+            .or_insert_with_key(part)
+            .jobs
+            .push(job);
+    }
+    batch
+}
+
+/// Reads, decides, writes and commits a batch. On the way, leases that somebody
+/// else has locked leave it for the side lane.
+async fn write(
+    lanes: &Arc<Lanes>,
+    batch: &mut BTreeMap<LeaseName, Part>,
+    busy: Busy,
+) -> Result<(Played, Timestamp), Broken> {
+    let reading = async {
+        let mut tx = lanes.backend.begin().await?;
+        let names: Vec<LeaseName> = batch.keys().cloned().collect();
+        let missing = lock_rows(lanes, &mut *tx, batch, &names, busy).await?;
+        read_claims(&mut *tx, batch).await?;
+        let now = tx.now().await?;
+        Ok((tx, missing, now))
+    };
+    let (mut tx, missing, now) = bounded(reading).await?;
+    let rehearsal = play(
+        batch,
+        Moment { now, at: now },
+        Generation::ZERO,
+        Instant::now(),
+    );
+    if rehearsal.log.is_empty() && rehearsal.changed.is_empty() {
+        return Ok((rehearsal, now));
+    }
+    if rehearsal.log.is_empty() {
+        // Renewals only, in the side lane: the log's end is not needed.
+        bounded(save(&mut *tx, &rehearsal)).await?;
+        commit(tx).await?;
+        return Ok((rehearsal, now));
+    }
+    let deciding = async {
+        let (mut head, floor) = tx.head().await?;
+        // Leases spring into being only while the log's end is locked, so what
+        // is missing now stays so.
+        lock_rows(lanes, &mut *tx, batch, &missing, Busy::Skip).await?;
+        let now = tx.now().await?;
+        let moment = Moment {
+            now,
+            at: now.max(head.at),
+        };
+        let played = play(batch, moment, floor, Instant::now());
+        let mut entries = Vec::with_capacity(played.log.len());
+        for draft in &played.log {
+            let sealed = head.seal(draft.clone());
+            entries.push(sealed.map_err(|why| sqlx::Error::Decode(Box::new(why)))?);
+        }
+        save(&mut *tx, &played).await?;
+        if !entries.is_empty() {
+            tx.append(&entries, &head).await?;
+        }
+        Ok((played, now, head.seq))
+    };
+    let (played, now, seq) = bounded(deciding).await?;
+    commit(tx).await?;
+    lanes.logged.send_if_modified(|last| {
+        let newer = seq > *last;
+        *last = seq.max(*last);
+        newer
+    });
+    Ok((played, now))
+}
+
+/// Locks rows of the batch and puts them in. Gives back the names that do not
+/// exist.
+async fn lock_rows(
+    lanes: &Arc<Lanes>,
+    tx: &mut dyn Transaction,
+    batch: &mut BTreeMap<LeaseName, Part>,
+    names: &[LeaseName],
+    busy: Busy,
+) -> sqlx::Result<Vec<LeaseName>> {
+    if names.is_empty() {
+        return Ok(Vec::new());
+    }
+    let locked = tx.lock(names, Lock::Change, busy).await?;
+    for name in locked.busy {
+        if let Some(part) = batch.remove(&name) {
+            lanes.lines.put(name.clone(), part.waiters, None);
+            lanes.aside(name, part.jobs);
+        }
+    }
+    for row in locked.rows {
+        if let Some(part) = batch.get_mut(&row.name) {
+            part.row = Some(row);
+        }
+    }
+    Ok(batch
+        .iter()
+        .filter(|(_, part)| part.row.is_none())
+        .map(|(name, _)| name.clone())
+        .collect())
+}
+
+/// Finds earlier grants to the claims in the batch, so that a late repetition
+/// is refused instead of granted anew.
+async fn read_claims(
+    tx: &mut dyn Transaction,
+    batch: &mut BTreeMap<LeaseName, Part>,
+) -> sqlx::Result<()> {
+    for (name, part) in batch.iter_mut() {
+        let mut ids: Vec<String> = part
+            .jobs
+            .iter()
+            .chain(&part.waiters)
+            .filter_map(|job| match &job.request {
+                Request::Acquire(_, acquire) => acquire.claim_id.clone(),
+                _ => None,
+            })
+            .collect();
+        ids.sort_unstable();
+        ids.dedup();
+        for id in ids {
+            let grants = tx.claims(name, &id).await?;
+            part.claims
+                .extend(grants.into_iter().map(|grant| (id.clone(), grant)));
+        }
+    }
+    Ok(())
+}
+
+async fn save(tx: &mut dyn Transaction, played: &Played) -> sqlx::Result<()> {
+    let rows: Vec<&LeaseRow> = played.changed.iter().map(|(row, _)| &**row).collect();
+    tx.save(&rows).await?;
+    for (row, payload_differs) in &played.changed {
+        if *payload_differs {
+            tx.save_payload(row).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Answers a batch that is on disk, and puts in line who waits.
+fn answer(lanes: &Lanes, batch: BTreeMap<LeaseName, Part>, mut played: Played, now: Timestamp) {
+    for (name, part) in batch {
+        let Some(fates) = played.fates.remove(&name) else {
+            continue;
+        };
+        let mut line = std::collections::VecDeque::new();
+        let waiters = part.waiters.into_iter().zip(fates.waiters);
+        let jobs = part.jobs.into_iter().zip(fates.jobs);
+        for (mut job, fate) in waiters.chain(jobs) {
+            match fate {
+                Fate::Answered(answer) => {
+                    if answer.is_ok() && matches!(job.request, Request::Renew(..)) {
+                        metrics::renewed(1);
+                    }
+                    job.reply.send(*answer);
+                }
+                Fate::Waits => {
+                    // Who waits in line is not in the queue any more.
+                    job.place = None;
+                    line.push_back(job);
+                }
+            }
+        }
+        let takeable = takeable_in(fates.row.as_deref(), &line, now);
+        lanes.lines.put(name, line, takeable);
+    }
+}
