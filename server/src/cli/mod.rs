@@ -13,6 +13,8 @@ mod list;
 mod operator;
 mod show;
 mod tenure;
+mod token;
+mod user;
 mod watch;
 
 mod connection;
@@ -25,6 +27,7 @@ mod duration;
 mod handover_text;
 mod holder;
 mod lease_text;
+mod people;
 mod safe;
 mod table;
 mod words;
@@ -73,6 +76,8 @@ enum Command {
     Protect(operator::ProtectArgs),
     Unprotect(operator::UnprotectArgs),
     Demo(demo::DemoArgs),
+    User(user::UserArgs),
+    Token(token::TokenArgs),
 }
 
 /// The program: reads the arguments, does what they say, reports what went
@@ -108,6 +113,8 @@ async fn run(command: Command) -> Result<(), Failure> {
         Command::Protect(args) => operator::protect(args).await,
         Command::Unprotect(args) => operator::unprotect(args).await,
         Command::Demo(args) => demo::run(args).await,
+        Command::User(args) => user::run(args).await,
+        Command::Token(args) => token::run(args).await,
     }
 }
 
