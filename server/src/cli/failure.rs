@@ -65,6 +65,14 @@ impl Failure {
         self
     }
 
+    /// Adds a line about what to do.
+    #[must_use]
+    pub fn with_hint(mut self, hint: &str) -> Self {
+        self.text.push('\n');
+        self.text.push_str(hint);
+        self
+    }
+
     /// Says it on standard error, and gives the program's exit code.
     pub fn report(self) -> ExitCode {
         if self.reader_left {

@@ -61,7 +61,7 @@ pub fn details(lease: &Lease) -> String {
         say("status", json_text(status));
     }
     if let Some(Some(payload)) = &lease.payload {
-        say("payload", safe(payload.get()).into_owned());
+        say("payload", json_text(payload));
     }
     say_exceptions(lease, &mut say);
     if lease.flapping > 0 {
@@ -213,11 +213,12 @@ fn notes(lease: &Lease) -> String {
     notes.join(", ")
 }
 
-/// A text without its quotes, anything else as JSON.
+/// A text without its quotes, anything else as JSON on one line.
 fn json_text(json: &RawJson) -> String {
     match serde_json::from_str::<String>(json.get()) {
         Ok(text) => safe(&text).into_owned(),
-        Err(_) => safe(json.get()).into_owned(),
+        // Outside of strings these are blanks, and inside they are escaped.
+        Err(_) => safe(&json.get().replace(['\n', '\r', '\t'], " ")).into_owned(),
     }
 }
 

@@ -42,9 +42,10 @@ pub struct WatchArgs {
 pub async fn run(args: WatchArgs) -> Result<(), Failure> {
     let session = args.connection.session(args.json)?;
     let mut query = events_query(args.filter, args.after);
-    let printer = Printer {
+    let mut printer = Printer {
         json: args.json,
         leases: args.leases,
+        shows_snapshot: true,
     };
     // A server that is not there at the start is an error; later it is a
     // connection to be made anew.
@@ -54,7 +55,7 @@ pub async fn run(args: WatchArgs) -> Result<(), Failure> {
         .map_err(|error| session.failure(&error))?;
     let mut backoff = Backoff::default();
     loop {
-        let why = match follow(&mut stream, &printer, &mut backoff).await? {
+        let why = match follow(&mut stream, &mut printer, &mut backoff).await? {
             Some(error) => error.to_string(),
             None => "the server ended the stream".into(),
         };
@@ -86,7 +87,7 @@ fn events_query(filter: LeaseFilterArgs, after: Option<u64>) -> EventsQuery {
 /// Prints what comes until the stream ends; says why, if there is an error.
 async fn follow(
     stream: &mut EventStream,
-    printer: &Printer,
+    printer: &mut Printer,
     backoff: &mut Backoff,
 ) -> Result<Option<CallError>, Failure> {
     while let Some(next) = stream.next_raw().await {
@@ -125,10 +126,13 @@ async fn reconnect(
 struct Printer {
     json: bool,
     leases: bool,
+    /// A stream that goes on where another broke off has no news in its
+    /// snapshot: the handovers say all.
+    shows_snapshot: bool,
 }
 
 impl Printer {
-    fn print(&self, raw: &RawEvent) -> Result<(), Failure> {
+    fn print(&mut self, raw: &RawEvent) -> Result<(), Failure> {
         if self.json {
             return output::json_line(&json(raw));
         }
@@ -144,9 +148,13 @@ impl Printer {
                 output::note(
                     "watch: too far behind, some handovers are not shown: see `baton history`",
                 );
+                self.shows_snapshot = true;
                 Ok(())
             }
-            Some(Event::Snapshot(snapshot)) => output::line(&leases(&snapshot.items)),
+            Some(Event::Snapshot(snapshot)) if self.shows_snapshot => {
+                self.shows_snapshot = false;
+                output::line(&leases(&snapshot.items))
+            }
             Some(Event::Handover(entry)) => output::line(&aligned(
                 handover_text::live_row(&entry),
                 &[6, 24, 20, 9, 7, 30, 12],
@@ -157,7 +165,9 @@ impl Printer {
             Some(Event::Gone(lease)) if self.leases => {
                 output::line(&format!("{lease} does not match any more"))
             }
-            Some(Event::Lease(_) | Event::Gone(_) | Event::Time(_)) | None => Ok(()),
+            Some(Event::Snapshot(_) | Event::Lease(_) | Event::Gone(_) | Event::Time(_)) | None => {
+                Ok(())
+            }
         }
     }
 }

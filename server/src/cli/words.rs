@@ -5,9 +5,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::de::DeserializeOwned;
 
 /// An argument that is one of a wire enum's words.
-pub fn one_of<T>(
-    words: impl IntoIterator<Item = &'static str>,
-) -> impl TypedValueParser<Value = T> + Clone + Send + Sync + 'static
+pub fn one_of<T>(words: impl IntoIterator<Item = &'static str>) -> impl TypedValueParser<Value = T>
 where
     T: DeserializeOwned + Clone + Send + Sync + 'static,
 {
@@ -16,7 +14,7 @@ where
 }
 
 /// An argument that is an event of the history.
-pub fn event() -> impl TypedValueParser<Value = HandoverEvent> + Clone + Send + Sync + 'static {
+pub fn event() -> impl TypedValueParser<Value = HandoverEvent> {
     one_of(HandoverEvent::ALL.map(HandoverEvent::as_str))
 }
 

@@ -19,6 +19,8 @@ use crate::cli::{
     connection::{Backoff, Session},
 };
 
+/// How long the server takes to notice that a waiting caller is gone.
+const LINE_LEAVES: Duration = Duration::from_millis(200);
 /// How long a goodbye may take.
 const RELEASE_BOUND: Duration = Duration::from_secs(2);
 
@@ -203,7 +205,7 @@ impl Player {
 
     /// A wait in line that is cut off may have been granted just then.
     async fn look_for_a_late_grant(&mut self, acquire: &Acquire) {
-        tokio::time::sleep(Duration::from_millis(200)).await;
+        tokio::time::sleep(LINE_LEAVES).await;
         let call = Call::lease(&self.lease).within(RELEASE_BOUND);
         let Ok(answer) = self.session.client().send(call).await else {
             return;
@@ -303,6 +305,9 @@ impl Player {
     }
 
     async fn farewell(&mut self) {
+        // Those who wait in line leave it first, or each release would only
+        // make the next of them the holder.
+        tokio::time::sleep(LINE_LEAVES).await;
         self.release("the demo ended").await;
     }
 
@@ -310,7 +315,10 @@ impl Player {
     async fn refused(&mut self, error: &CallError, what: &str) -> Result<(), Stopped> {
         match error.code() {
             _ if matches!(error.status(), Some(401 | 403)) => {
-                let failure = self.session.failure(error);
+                let failure = self
+                    .session
+                    .failure(error)
+                    .with_hint("The demo needs a token of role holder without a --prefix.");
                 let _ = self.said.send(Said::Refused(failure));
                 self.stop.cancelled().await;
                 return Err(Stopped);
