@@ -9,7 +9,6 @@ use super::{
     people::{moment, open},
     safe::safe,
     table::{Table, clock},
-    user::role,
 };
 use crate::people::{NewToken, Token};
 
@@ -41,7 +40,7 @@ struct CreateArgs {
     name: String,
 
     /// What it may do, each including the ones before it
-    #[arg(long, value_parser = role())]
+    #[arg(long, value_name = "viewer|holder|operator|admin")]
     role: Role,
 
     /// It may change only leases whose names start with this; can be given more than once

@@ -9,7 +9,6 @@ use super::{
     people::{moment, open},
     safe::safe,
     table::{Table, clock},
-    words,
 };
 use crate::people::{PASSWORD_CHARS_MAX, User};
 
@@ -47,7 +46,7 @@ struct CreateArgs {
     name: String,
 
     /// What they may do, each including the ones before it
-    #[arg(long, value_parser = role())]
+    #[arg(long, value_name = "viewer|holder|operator|admin")]
     role: Role,
 
     #[command(flatten)]
@@ -75,7 +74,7 @@ struct RoleArgs {
     name: String,
 
     /// What they may do, each including the ones before it
-    #[arg(value_parser = role())]
+    #[arg(value_name = "viewer|holder|operator|admin")]
     role: Role,
 
     #[command(flatten)]
@@ -106,12 +105,6 @@ struct PasswordArgs {
     /// Read the password from standard input, instead of asking twice for it
     #[arg(long)]
     password_stdin: bool,
-}
-
-/// An argument that is a role.
-pub fn role() -> impl clap::builder::TypedValueParser<Value = Role> + Clone + Send + Sync + 'static
-{
-    words::one_of([Role::Viewer, Role::Holder, Role::Operator, Role::Admin].map(Role::as_str))
 }
 
 /// Runs the command.

@@ -31,7 +31,8 @@ enum Key {
 
 impl Attempts {
     /// Counts an attempt before its outcome is known, so that attempts side by
-    /// side cannot exceed the limit; [`Self::succeeded`] takes it back.
+    /// side cannot exceed the limit; [`Self::succeeded`] and [`Self::not_decided`]
+    /// take it back.
     ///
     /// # Errors
     /// There were too many; it says how long to wait.
@@ -70,11 +71,23 @@ impl Attempts {
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         let [account, address] = keys(account, address);
         recent.remove(&account);
-        if let Some(times) = recent.get_mut(&address) {
-            times.pop_back();
-            if times.is_empty() {
-                recent.remove(&address);
-            }
+        take_back(&mut recent, &address);
+    }
+
+    /// The password was not even looked at: the attempt does not count.
+    pub(super) fn not_decided(&self, account: &str, address: IpAddr) {
+        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        for key in keys(account, address) {
+            take_back(&mut recent, &key);
+        }
+    }
+}
+
+fn take_back(recent: &mut HashMap<Key, VecDeque<Instant>>, key: &Key) {
+    if let Some(times) = recent.get_mut(key) {
+        times.pop_back();
+        if times.is_empty() {
+            recent.remove(key);
         }
     }
 }
@@ -130,6 +143,16 @@ mod tests {
         assert!(attempts.begin("ana", same, now).is_err());
         let other = address("2001:db8:0:1::1");
         assert!(attempts.begin("ana", other, now).is_ok());
+    }
+
+    #[test]
+    fn what_was_not_decided_does_not_count() {
+        let attempts = Attempts::default();
+        let (now, from) = (Instant::now(), address("192.0.2.1"));
+        for _ in 0..50 {
+            assert!(attempts.begin("ana", from, now).is_ok());
+            attempts.not_decided("ana", from);
+        }
     }
 
     #[test]

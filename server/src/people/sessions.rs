@@ -117,20 +117,27 @@ impl People {
         attempts
             .begin(name, address, Instant::now())
             .map_err(limited)?;
+        let user = self.user_with(name, password).await;
+        match &user {
+            Ok(_) => attempts.succeeded(name, address),
+            Err(SignInError::Credentials) => {}
+            Err(_) => attempts.not_decided(name, address),
+        }
+        user
+    }
+
+    /// The enabled user of this name and password.
+    async fn user_with(&self, name: &str, password: &str) -> Result<UserRow, SignInError> {
         let user = match storable(name) {
             true => self.backend().user(name).await?,
             false => None,
         };
         let user = user.filter(|user| user.disabled_at.is_none());
         let stored = user.as_ref().map(|user| user.password_hash.clone());
-        let verified = self.shared.passwords.verify(password, stored).await;
-        match (verified, user) {
-            (Ok(true), Some(user)) => {
-                attempts.succeeded(name, address);
-                Ok(user)
-            }
-            (Ok(_), _) => Err(SignInError::Credentials),
-            (Err(Crowded), _) => Err(limited(CROWD_RETRY)),
+        match self.shared.passwords.verify(password, stored).await {
+            Ok(true) => user.ok_or(SignInError::Credentials),
+            Ok(false) => Err(SignInError::Credentials),
+            Err(Crowded) => Err(limited(CROWD_RETRY)),
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod bearers;
 mod first;
+mod grants;
 mod sessions;
 mod tokens;
 mod users;
