@@ -3,16 +3,20 @@
 
 use std::{
     cell::{Cell, RefCell},
+    future::Future,
+    pin::Pin,
     rc::Rc,
     time::Duration,
 };
 
-use baton_client::{Event, Timestamp};
+use baton_client::{Event, Snapshot, Timestamp};
 use leptos::{leptos_dom::helpers::IntervalHandle, prelude::*, task::spawn_local};
 use wasm_bindgen::{JsCast, closure::Closure};
 use web_sys::{EventSource, MessageEvent, VisibilityState};
 
 use crate::{
+    address::Asked,
+    channel::Channel,
     clock::Clock,
     connection::{Act, Connection, Phase, Reading},
     functions,
@@ -21,6 +25,8 @@ use crate::{
 
 /// How often the page counts down.
 const TICK: Duration = Duration::from_millis(250);
+/// How often a tab asks that may not hold a stream.
+const ASK_MS: f64 = 1_500.0;
 /// How long changes may gather before the totals are read again.
 const TOTALS_PAUSE: Duration = Duration::from_millis(800);
 /// How old totals may become although the log did not grow: what flaps calms
@@ -53,7 +59,7 @@ pub fn follow(live: Live, list: LeaseList) {
     let turning = Rc::clone(&follower);
     Effect::new(move |_| {
         if let Some((asked, seq)) = list.opened.get() {
-            turning.turn(move |seq| asked.events(seq), seq);
+            turning.turn(asked, seq);
         }
     });
     let trying = Rc::clone(&follower);
@@ -105,6 +111,33 @@ async fn read_totals(list: LeaseList, pending: Rc<Cell<bool>>) {
     }
 }
 
+/// What a page follows: the events for what it shows and, for a tab that may
+/// not hold a stream, the same by asking.
+trait Source {
+    /// The stream's address, going on after `seq`.
+    fn events(&self, seq: u64) -> String;
+    /// Where things stand now; `None` if no answer came.
+    fn ask(&self) -> Pin<Box<dyn Future<Output = Option<Snapshot>>>>;
+}
+
+impl Source for Asked {
+    fn events(&self, seq: u64) -> String {
+        self.events(seq)
+    }
+
+    fn ask(&self) -> Pin<Box<dyn Future<Output = Option<Snapshot>>>> {
+        let query = self.query();
+        Box::pin(async move {
+            let view = functions::open_leases(query).await.ok()?.leases.ok()?;
+            Some(Snapshot {
+                items: view.page.items,
+                now: view.page.now,
+                seq: view.seq,
+            })
+        })
+    }
+}
+
 /// An open stream. Dropping it closes it.
 struct Stream {
     source: EventSource,
@@ -119,13 +152,27 @@ impl Drop for Stream {
     }
 }
 
+/// How the page hears what happens.
+enum Line {
+    Closed,
+    Streaming {
+        _stream: Stream,
+    },
+    /// Asking, the next time at `due_ms`; `None` while an answer is awaited.
+    Asking {
+        due_ms: Option<f64>,
+    },
+}
+
 struct State {
     connection: Connection,
     clock: Clock,
-    stream: Option<Stream>,
-    /// The stream's address, going on after a `seq`; `None` before anything is
-    /// shown that could be kept current.
-    address: Option<Box<dyn Fn(u64) -> String>>,
+    channel: Channel,
+    line: Line,
+    /// Counts the lines, so that an answer to an earlier one is passed over.
+    lines: u64,
+    /// `None` before anything is shown that could be kept current.
+    source: Option<Rc<dyn Source>>,
     seq: u64,
     timer: Option<IntervalHandle>,
     visibility: Option<WindowListenerHandle>,
@@ -140,7 +187,7 @@ struct Follower {
 
 impl Follower {
     fn new(live: Live, sink: impl Fn(Event) + 'static) -> Rc<Self> {
-        // The stream is opened by the first `turn`, when there is an address.
+        // The line is opened by the first `turn`, when there is a source.
         let (connection, _) = Connection::new(reading(), is_hidden());
         let follower = Rc::new(Self {
             live,
@@ -148,8 +195,10 @@ impl Follower {
             state: RefCell::new(State {
                 connection,
                 clock: Clock::default(),
-                stream: None,
-                address: None,
+                channel: Channel::new(steady_ms),
+                line: Line::Closed,
+                lines: 0,
+                source: None,
                 seq: 0,
                 timer: None,
                 visibility: None,
@@ -171,8 +220,10 @@ impl Follower {
     /// The page was left.
     fn stop(&self) {
         let mut state = self.state.borrow_mut();
-        state.stream = None;
-        state.address = None;
+        state.line = Line::Closed;
+        state.lines += 1;
+        state.source = None;
+        state.channel.may_stream(false, steady_ms());
         if let Some(timer) = state.timer.take() {
             timer.clear();
         }
@@ -181,18 +232,38 @@ impl Follower {
         }
     }
 
-    fn turn(self: &Rc<Self>, address: impl Fn(u64) -> String + 'static, seq: u64) {
+    fn turn(self: &Rc<Self>, source: impl Source + 'static, seq: u64) {
         {
             let mut state = self.state.borrow_mut();
-            state.address = Some(Box::new(address));
+            state.source = Some(Rc::new(source));
             state.seq = seq;
         }
         self.act(|connection, now| connection.turn(now.steady_ms));
     }
 
     fn tick(self: &Rc<Self>) {
-        if self.state.borrow().address.is_some() {
-            self.act(|connection, now| connection.tick(now, js_sys::Math::random()));
+        if self.state.borrow().source.is_none() {
+            return;
+        }
+        self.act(|connection, now| connection.tick(now, js_sys::Math::random()));
+        let at_ms = steady_ms();
+        let (switch, ask) = {
+            let state = &*self.state.borrow();
+            let wants = state.connection.is_open();
+            let may_stream = state.channel.may_stream(wants, at_ms);
+            let switch = match state.line {
+                Line::Closed => false,
+                Line::Streaming { .. } => !may_stream,
+                Line::Asking { .. } => may_stream,
+            };
+            let due = |due_ms: Option<f64>| due_ms.is_some_and(|due_ms| due_ms <= at_ms);
+            let ask = matches!(state.line, Line::Asking { due_ms } if due(due_ms));
+            (switch, ask)
+        };
+        if switch {
+            self.act(|connection, now| connection.turn(now.steady_ms));
+        } else if ask {
+            self.ask();
         }
     }
 
@@ -215,29 +286,72 @@ impl Follower {
         self.publish(now);
         match act {
             Some(Act::Open) => self.open(),
-            Some(Act::Close) => self.state.borrow_mut().stream = None,
+            Some(Act::Close) => self.close(),
             None => {}
         }
     }
 
-    fn open(self: &Rc<Self>) {
+    fn close(&self) {
         let mut state = self.state.borrow_mut();
-        state.stream = None;
+        state.line = Line::Closed;
+        state.lines += 1;
+    }
+
+    fn open(self: &Rc<Self>) {
+        self.close();
+        let mut state = self.state.borrow_mut();
         if state.connection.phase() != Phase::Live {
             // The steady clock may have stood still since it was last heard.
             state.clock.forget();
         }
-        let Some(address) = state.address.as_ref().map(|address| address(state.seq)) else {
+        let Some(source) = state.source.clone() else {
             return;
         };
-        state.stream = self.listen(&address);
+        if state.channel.may_stream(true, steady_ms()) {
+            let stream = self.listen(&source.events(state.seq));
+            state.line = stream.map_or(Line::Closed, |stream| Line::Streaming { _stream: stream });
+        } else {
+            drop(state);
+            self.ask();
+        }
+    }
+
+    fn ask(self: &Rc<Self>) {
+        let (source, line) = {
+            let mut state = self.state.borrow_mut();
+            state.line = Line::Asking { due_ms: None };
+            (state.source.clone(), state.lines)
+        };
+        let Some(source) = source else {
+            return;
+        };
+        let asking = Rc::clone(self);
+        spawn_local(async move {
+            let answer = source.ask().await;
+            if asking.state.borrow().lines != line {
+                return;
+            }
+            match answer {
+                Some(snapshot) => {
+                    let due_ms = Some(steady_ms() + ASK_MS);
+                    asking.state.borrow_mut().line = Line::Asking { due_ms };
+                    asking.hear(Event::Snapshot(snapshot));
+                }
+                None => asking.fail(),
+            }
+        });
     }
 
     fn listen(self: &Rc<Self>, address: &str) -> Option<Stream> {
         let source = EventSource::new(address).ok()?;
         let hearing = Rc::clone(self);
         let heard = Closure::<dyn FnMut(MessageEvent)>::new(move |message: MessageEvent| {
-            hearing.hear(&message);
+            // What this version cannot read it passes over; the silence that
+            // follows, if all is so, marks the page stale.
+            let data = message.data().as_string().unwrap_or_default();
+            if let Ok(Some(event)) = Event::read(&message.type_(), &data) {
+                hearing.hear(event);
+            }
         });
         let failing = Rc::clone(self);
         let failed = Closure::<dyn FnMut(web_sys::Event)>::new(move |_| failing.fail());
@@ -254,26 +368,18 @@ impl Follower {
         })
     }
 
-    fn hear(self: &Rc<Self>, message: &MessageEvent) {
-        let Some(data) = message.data().as_string() else {
-            return;
-        };
-        // What this version cannot read it passes over; the silence that
-        // follows, if all is so, marks the page stale.
-        let Ok(Some(event)) = Event::read(&message.type_(), &data) else {
-            return;
-        };
+    fn hear(self: &Rc<Self>, event: Event) {
         let now = reading();
         {
             let mut state = self.state.borrow_mut();
-            let current = told_time(&event);
-            if let Some(told) = current {
+            let told = told_time(&event);
+            if let Some(told) = told {
                 state.clock.hear(told, now.steady_ms);
             }
             if let Some(seq) = told_seq(&event) {
                 state.seq = seq;
             }
-            state.connection.heard(now.steady_ms, current.is_some());
+            state.connection.heard(now.steady_ms, told.is_some());
         }
         (self.sink)(event);
         self.publish(now);

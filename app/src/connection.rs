@@ -57,7 +57,6 @@ pub struct Reading {
 #[derive(Debug)]
 pub struct Connection {
     phase: Phase,
-    /// The stream is open, or opening.
     open: bool,
     /// It has said something since it was opened.
     begun: bool,
@@ -97,6 +96,11 @@ impl Connection {
     /// What the page may say of itself.
     pub fn phase(&self) -> Phase {
         self.phase
+    }
+
+    /// Whether the stream is open, or opening.
+    pub fn is_open(&self) -> bool {
+        self.open
     }
 
     /// The last moment, on the steady clock, at which what is shown was known
@@ -346,8 +350,9 @@ mod tests {
         let mut pauses = Vec::new();
         for _ in 0..8 {
             connection.failed(ms, 0.5);
-            pauses.push(connection.next_try_in_ms(at(ms)).expect("a next try"));
-            let acts = pass(&mut connection, ms, ms + 16_000.0);
+            let pause = connection.next_try_in_ms(at(ms)).expect("a next try");
+            pauses.push(pause);
+            let acts = pass(&mut connection, ms, ms + pause);
             ms = acts[0].0;
         }
         assert_eq!(

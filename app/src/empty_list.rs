@@ -7,16 +7,18 @@ use crate::address::Asked;
 
 /// Nothing matches.
 #[component]
-pub fn NothingMatches(asked: Asked) -> impl IntoView {
-    let on_later_page = asked.cursor.is_some() && !asked.filters();
-    let text = if on_later_page {
-        "No more leases from here on."
-    } else {
-        "Nothing matches. There are leases, but none like this."
+pub fn NothingMatches(asked: Memo<Asked>) -> impl IntoView {
+    let is_later_page = move || asked.with(|asked| asked.cursor.is_some() && !asked.filters());
+    let words = move || {
+        if is_later_page() {
+            "No more leases from here on."
+        } else {
+            "Nothing matches. There are leases, but none like this."
+        }
     };
     view! {
         <div class="sheet empty" data-part="nothing-matches">
-            <p>{text}</p>
+            <p>{words}</p>
             <p>
                 <a class="button" href="/">
                     "Show all leases"

@@ -3,9 +3,9 @@
 //! changes anything.
 
 use baton_client::{LeaseQuery, Problem};
-use leptos::{prelude::*, server_fn::codec::Json};
+use leptos::prelude::*;
 
-use crate::{Opened, Totals, Viewer};
+use crate::{Opened, Totals, Viewer, json::Json};
 
 #[cfg(feature = "ssr")]
 fn backstage() -> Result<std::sync::Arc<dyn crate::Backstage>, ServerFnError> {

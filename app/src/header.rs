@@ -28,7 +28,7 @@ pub fn Brand() -> impl IntoView {
 
 /// The bar. `here` is the page's own address, to come back to after signing in.
 #[component]
-pub fn Header(live: Live, viewer: Option<Viewer>, here: String) -> impl IntoView {
+pub fn Header(live: Live, viewer: Option<Viewer>, here: Memo<String>) -> impl IntoView {
     view! {
         <header class="top">
             <Brand />
@@ -51,7 +51,7 @@ fn LiveClock(live: Live) -> impl IntoView {
     let is_live = move || live.phase.get() == Phase::Live;
     let now = text(move || {
         let word = if is_live() { "Live" } else { "As of" };
-        format!("{word} {} UTC", time_of_day(live.now.get()))
+        format!("{word} {} UTC", time_of_day(live.now_s.get()))
     });
     view! {
         <span class="live" class:on=is_live title="The database’s clock">
@@ -63,7 +63,7 @@ fn LiveClock(live: Live) -> impl IntoView {
 
 /// Who looks, and the way out or in.
 #[component]
-fn Who(viewer: Option<Viewer>, here: String) -> impl IntoView {
+fn Who(viewer: Option<Viewer>, here: Memo<String>) -> impl IntoView {
     match viewer {
         Some(viewer) if !viewer.anonymous => view! {
             <span class="who">
@@ -79,7 +79,7 @@ fn Who(viewer: Option<Viewer>, here: String) -> impl IntoView {
         .into_any(),
         _ => view! {
             <span class="who muted">"Not signed in"</span>
-            <a class="button quiet" href=sign_in_href(&here)>
+            <a class="button quiet" href=move || sign_in_href(&here.get())>
                 "Sign in"
             </a>
         }

@@ -1,7 +1,7 @@
 //! One lease in the list. Each cell runs again only when what it shows is
 //! another; the elements stay.
 
-use baton_client::Lease;
+use baton_client::{Lease, Timestamp};
 use leptos::prelude::*;
 
 use crate::{
@@ -18,13 +18,13 @@ use crate::{
 pub fn LeaseRow(row: Row, live: Live) -> impl IntoView {
     let Row { name, lease } = row;
     let lease = RwSignal::from(lease);
-    let left = Memo::new(move |_| lease.with(|lease| left(lease, live.now.get())));
+    let left = Memo::new(move |_| lease.with(|lease| left(lease, now_for(lease, live))));
     let tone = Signal::derive(move || left.with(|left| left.tone));
     let permille = Signal::derive(move || left.with(|left| left.permille));
     let mark = Memo::new(move |_| lease.with(|lease| Mark::of(lease, tone.get())));
     let notes = Memo::new(move |_| lease.with(notes));
     let says = Memo::new(move |_| lease.with(said));
-    let held_for = text(move || lease.with(|lease| countdown::held_for(lease, live.now.get())));
+    let held_for = text(move || lease.with(|lease| countdown::held_for(lease, live.now_s.get())));
     let attention = Memo::new(move |_| lease.with(|lease| lease.attention().is_some()));
     view! {
         <tr role="row" data-lease=name.to_string() class:attention=move || attention.get()>
@@ -58,6 +58,8 @@ pub fn LeaseRow(row: Row, live: Live) -> impl IntoView {
             </td>
         </tr>
     }
+    // The compiler gives up on types that nest as deep as the page.
+    .into_any()
 }
 
 #[component]
@@ -74,6 +76,17 @@ fn Holder(lease: RwSignal<Lease>) -> impl IntoView {
         >
             {shown}
         </bdi>
+    }
+}
+
+/// As fine a time as the countdown shows: of a hundred rows most have minutes
+/// left, and need no work four times a second.
+fn now_for(lease: &Lease, live: Live) -> Timestamp {
+    let now_s = live.now_s.get();
+    let shows_minutes = |at: Timestamp| now_s.ms_until(at).max(at.ms_until(now_s)) > 62_000;
+    match lease.expires_at {
+        Some(expires_at) if !shows_minutes(expires_at) => live.now.get(),
+        _ => now_s,
     }
 }
 

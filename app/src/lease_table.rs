@@ -19,11 +19,11 @@ pub fn LeaseTable(live: Live, list: LeaseList) -> impl IntoView {
                 <thead role="rowgroup">
                     <tr role="row">
                         <th role="columnheader" scope="col">"Lease"</th>
-                        <th role="columnheader" scope="col">"State"</th>
-                        <th role="columnheader" scope="col">"Holder"</th>
+                        <th role="columnheader" scope="col" class="mark">"State"</th>
+                        <th role="columnheader" scope="col" class="holder">"Holder"</th>
                         <th role="columnheader" scope="col" class="num">"Generation"</th>
                         <th role="columnheader" scope="col" class="time">"Held for"</th>
-                        <th role="columnheader" scope="col">"Expires in"</th>
+                        <th role="columnheader" scope="col" class="expires">"Expires in"</th>
                     </tr>
                 </thead>
                 <tbody role="rowgroup">

@@ -6,7 +6,7 @@ use leptos_meta::Title;
 use leptos_router::hooks::use_query_map;
 
 use crate::{
-    Opened, Totals,
+    Opened, Totals, Viewer,
     address::{Asked, sign_in_href},
     connection::Phase,
     empty_list::{NoLeaseYet, NothingMatches},
@@ -14,142 +14,168 @@ use crate::{
     header::Header,
     lease_table::LeaseTable,
     live::{LeaseList, Live, text},
+    pages::Pages,
     problem_note::ProblemNote,
     search_form::SearchForm,
     stale_banner::StaleBanner,
     totals::TotalsLine,
 };
 
-/// The page. It reads once, whole; after that the event stream keeps it
-/// current, until something else is asked for.
+/// The page. It is built once, from the first answer; other filters and the
+/// event stream only change what it shows. (What stands inside a `Suspend` that
+/// runs again is taken apart while it is still on the screen and counting.)
 #[component]
 pub fn LeasesPage() -> impl IntoView {
     let query = use_query_map();
     let asked = Memo::new(move |_| query.with(|query| Asked::read(|field| query.get(field))));
-    let opened = Resource::new(
-        move || asked.get(),
-        |asked| async move { (asked.clone(), open_leases(asked.query()).await) },
-    );
     let live = Live::new();
     let list = LeaseList::new();
+    let first = Resource::new(
+        || (),
+        move |()| {
+            let asked = asked.get_untracked();
+            async move { (asked.clone(), open_leases(asked.query()).await) }
+        },
+    );
     #[cfg(feature = "hydrate")]
-    Effect::new(move |_| crate::browser::follow(live, list));
+    Effect::new(move |_| {
+        crate::browser::follow(live, list);
+        turn(live, list, asked);
+    });
     view! {
         <Title text=title(live, list) />
-        <Transition>
+        <Suspense>
             {move || Suspend::new(async move {
-                let (asked, answer) = opened.await;
+                let (said, answer) = first.await;
                 let opened = answer.unwrap_or_else(unanswered);
-                show(live, list, asked, opened)
+                let (viewer, address) = (opened.viewer.clone(), opened.address.clone());
+                if take(live, list, said, opened) {
+                    view! { <Whole live list asked viewer address /> }.into_any()
+                } else {
+                    view! { <SignInFirst asked /> }.into_any()
+                }
             })}
-        </Transition>
+        </Suspense>
     }
 }
 
-/// The whole page for what was read.
-fn show(live: Live, list: LeaseList, asked: Asked, opened: Opened) -> AnyView {
-    let here = asked.href();
-    let Opened {
-        viewer,
-        address,
-        leases,
-    } = opened;
-    let shown = match leases {
-        Err(problem) if problem.code == Code::Unauthenticated => {
-            go_to(&sign_in_href(&here));
-            return view! { <SignInFirst here /> }.into_any();
-        }
-        Err(problem) => {
-            answer_with(&problem);
-            view! { <ProblemNote problem here=here.clone() /> }.into_any()
-        }
-        Ok(view) => {
-            live.read_at(view.page.now);
-            let next = view.page.next.clone();
-            list.open(asked.clone(), view);
-            view! { <Listed live list asked address next /> }.into_any()
-        }
-    };
+/// Everything on the page.
+#[component]
+fn Whole(
+    live: Live,
+    list: LeaseList,
+    asked: Memo<Asked>,
+    viewer: Option<Viewer>,
+    address: String,
+) -> impl IntoView {
+    let here = text(move || asked.with(Asked::href));
     view! {
-        <Header live viewer here=here.clone() />
+        <Header live viewer here />
         <StaleBanner live here />
         <main>
             <h1>"Leases"</h1>
-            {shown}
+            <TotalsLine totals=list.totals asked />
+            <SearchForm asked />
+            <Body live list asked address here />
+            <Pages asked next=list.next />
+            <noscript inner_html=WITHOUT_SCRIPT></noscript>
         </main>
     }
-    .into_any()
 }
 
-/// Totals, search, and the list or what stands in its place.
+const WITHOUT_SCRIPT: &str = "<p class=\"small muted\">Without JavaScript this page does not \
+     update by itself: reload it to see how things stand.</p>";
+
+/// What stands where the list belongs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stands {
+    List,
+    NoLeaseYet,
+    NothingMatches,
+    Problem,
+}
+
+/// The list, or what stands in its place. An error never looks like an empty
+/// list.
 #[component]
-fn Listed(
+fn Body(
     live: Live,
     list: LeaseList,
-    asked: Asked,
+    asked: Memo<Asked>,
     address: String,
-    next: Option<String>,
+    here: Memo<String>,
 ) -> impl IntoView {
-    let is_empty = Memo::new(move |_| list.shown.with(Vec::is_empty));
-    let is_new = Memo::new(move |_| list.totals.with(|totals| totals.all == 0));
-    let plain = asked == Asked::default();
-    let filter = asked.clone();
-    let body = move || match (is_empty.get(), plain && is_new.get()) {
-        (false, _) => view! { <LeaseTable live list /> }.into_any(),
-        (true, true) => view! { <NoLeaseYet address=address.clone() /> }.into_any(),
-        (true, false) => view! { <NothingMatches asked=filter.clone() /> }.into_any(),
-    };
-    view! {
-        <TotalsLine totals=list.totals asked=asked.clone() />
-        <SearchForm asked=asked.clone() />
-        {body}
-        <Pages asked next />
-        <noscript inner_html="<p class=\"small muted\">Without JavaScript this page does not update by itself: reload it to see how things stand.</p>"></noscript>
-    }
-}
-
-/// The way to the pages before and after this one.
-#[component]
-fn Pages(asked: Asked, next: Option<String>) -> impl IntoView {
-    let first = asked.cursor.is_some().then(|| asked.from(None).href());
-    let next = next.map(|cursor| asked.from(Some(cursor)).href());
-    (first.is_some() || next.is_some()).then(|| {
-        view! {
-            <nav class="pages" aria-label="Pages">
-                {first
-                    .map(|href| {
-                        view! {
-                            <a class="button" href=href>
-                                "First page"
-                            </a>
-                        }
-                    })}
-                {next
-                    .map(|href| {
-                        view! {
-                            <a class="button" rel="next" href=href>
-                                "Next page"
-                            </a>
-                        }
-                    })}
-            </nav>
+    let stands = Memo::new(move |_| {
+        let is_new = || list.totals.with(|totals| totals.all == 0);
+        if list.problem.with(Option::is_some) {
+            Stands::Problem
+        } else if !list.shown.with(Vec::is_empty) {
+            Stands::List
+        } else if is_new() && asked.with(|asked| !asked.filters()) {
+            Stands::NoLeaseYet
+        } else {
+            Stands::NothingMatches
         }
-    })
+    });
+    move || match stands.get() {
+        Stands::List => view! { <LeaseTable live list /> }.into_any(),
+        Stands::NoLeaseYet => view! { <NoLeaseYet address=address.clone() /> }.into_any(),
+        Stands::NothingMatches => view! { <NothingMatches asked /> }.into_any(),
+        Stands::Problem => view! { <ProblemNote problem=list.problem here /> }.into_any(),
+    }
 }
 
 /// Stands for a moment, on the way to the sign-in page.
 #[component]
-fn SignInFirst(here: String) -> impl IntoView {
+fn SignInFirst(asked: Memo<Asked>) -> impl IntoView {
     view! {
         <main class="narrow">
             <p>
-                <a rel="external" href=sign_in_href(&here)>
+                <a rel="external" href=move || asked.with(|asked| sign_in_href(&asked.href()))>
                     "Sign in"
                 </a>
                 " to see the leases."
             </p>
         </main>
     }
+}
+
+/// Takes in an answer; `false` if it leads to the sign-in page.
+fn take(live: Live, list: LeaseList, asked: Asked, opened: Opened) -> bool {
+    match opened.leases {
+        Err(problem) if problem.code == Code::Unauthenticated => {
+            go_to(&sign_in_href(&asked.href()));
+            return false;
+        }
+        Err(problem) => {
+            answer_with(&problem);
+            list.problem.set(Some(problem));
+        }
+        Ok(view) => {
+            live.read_at(view.page.now);
+            list.open(asked, view);
+        }
+    }
+    true
+}
+
+/// Reads again when the address asks for something else.
+#[cfg(feature = "hydrate")]
+fn turn(live: Live, list: LeaseList, asked: Memo<Asked>) {
+    Effect::new(move |before: Option<Asked>| {
+        let now = asked.get();
+        if before.is_some_and(|before| before != now) {
+            let said = now.clone();
+            leptos::task::spawn_local(async move {
+                let answer = open_leases(said.query()).await;
+                // Unless something else is asked by now, or the page was left.
+                if asked.try_get_untracked().as_ref() == Some(&said) {
+                    take(live, list, said, answer.unwrap_or_else(unanswered));
+                }
+            });
+        }
+        now
+    });
 }
 
 /// The title tells the state also when the page is in the background.

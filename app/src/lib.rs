@@ -8,26 +8,30 @@
 //! follow `GET /api/v1/events`.
 //!
 //! What can be said without a browser is said in plain Rust with tests beside
-//! it: [`countdown`], [`clock`], [`connection`], [`rows`], [`address`],
-//! [`says`]. [`live`] turns these into signals, and only `browser` touches the
-//! browser. A page is a file named after its route, a component a file named
+//! it: [`countdown`], [`clock`], [`connection`], [`peers`], [`rows`],
+//! [`address`], [`says`]. [`live`] turns these into signals, and only `browser` and
+//! `channel` touch the browser. A page is a file named after its route, a component a file named
 //! after what it shows.
 
 // The wire to the server.
 mod backstage;
 mod functions;
+mod json;
 
 // What is known without a browser.
 pub mod address;
 pub mod clock;
 pub mod connection;
 pub mod countdown;
+pub mod peers;
 pub mod rows;
 pub mod says;
 
 // What moves.
 #[cfg(feature = "hydrate")]
 mod browser;
+#[cfg(feature = "hydrate")]
+mod channel;
 pub mod live;
 
 // Pages.
@@ -43,6 +47,7 @@ mod header;
 mod lease_row;
 mod lease_table;
 mod notes;
+mod pages;
 mod problem_note;
 mod search_form;
 mod stale_banner;

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use baton_client::{Event, Lease, LeaseName, Timestamp, limits::PAGE_DEFAULT};
+use baton_client::{Event, Lease, LeaseName, Problem, Timestamp, limits::PAGE_DEFAULT};
 use leptos::prelude::*;
 
 use crate::{
@@ -21,6 +21,8 @@ pub struct Live {
     /// The database time that everything shown is true for. It stands still
     /// while the page is not live.
     pub now: RwSignal<Timestamp>,
+    /// The same to the second, for what is not shown more finely.
+    pub now_s: Memo<Timestamp>,
     /// Seconds until the next try; `None` while one is under way.
     pub next_try_s: RwSignal<Option<u64>>,
     /// Counts how often somebody wanted to try at once.
@@ -30,9 +32,11 @@ pub struct Live {
 impl Live {
     /// Not live yet.
     pub fn new() -> Self {
+        let now = RwSignal::new(Timestamp::default());
         Self {
             phase: RwSignal::new(Phase::Waiting),
-            now: RwSignal::new(Timestamp::default()),
+            now,
+            now_s: Memo::new(move |_| whole_second(now.get())),
             next_try_s: RwSignal::new(None),
             try_now: RwSignal::new(0),
         }
@@ -71,6 +75,10 @@ pub struct LeaseList {
     pub totals: RwSignal<Totals>,
     /// The log's last `seq` that the list knows of.
     pub seq: RwSignal<u64>,
+    /// The next page's cursor, if there is one.
+    pub next: RwSignal<Option<String>>,
+    /// Why the list could not be read, if it could not.
+    pub problem: RwSignal<Option<Problem>>,
     /// What is shown, and the `seq` from which the stream has to go on;
     /// `None` before anything was read.
     pub opened: RwSignal<Option<(Asked, u64)>>,
@@ -84,6 +92,8 @@ impl LeaseList {
             shown: RwSignal::new(Vec::new()),
             totals: RwSignal::new(Totals::default()),
             seq: RwSignal::new(0),
+            next: RwSignal::new(None),
+            problem: RwSignal::new(None),
             opened: RwSignal::new(None),
         }
     }
@@ -98,9 +108,11 @@ impl LeaseList {
             asked.cursor.is_some(),
             page.next.is_some(),
         ));
+        self.next.set(page.next);
         self.totals.set(view.totals);
         self.seq.set(view.seq);
         self.show();
+        self.problem.set(None);
         self.opened.set(Some((asked, view.seq)));
     }
 
@@ -185,6 +197,12 @@ impl Default for LeaseList {
     fn default() -> Self {
         Self::new()
     }
+}
+
+/// The second that a moment falls into.
+fn whole_second(at: Timestamp) -> Timestamp {
+    let us = at.micros();
+    Timestamp::from_micros(us - us.rem_euclid(1_000_000))
 }
 
 /// A text that is computed often and changes seldom: what depends on it runs

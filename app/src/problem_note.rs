@@ -5,7 +5,11 @@ use leptos::prelude::*;
 
 /// What went wrong and what to do, with the server's id of the request.
 #[component]
-pub fn ProblemNote(problem: Problem, here: String) -> impl IntoView {
+pub fn ProblemNote(problem: RwSignal<Option<Problem>>, here: Memo<String>) -> impl IntoView {
+    move || problem.get().map(|problem| note(problem, here))
+}
+
+fn note(problem: Problem, here: Memo<String>) -> impl IntoView {
     let title = match problem.code {
         Code::StoreUnavailable => {
             "The leases could not be read: the database does not answer".to_owned()

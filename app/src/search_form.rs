@@ -8,7 +8,7 @@ use crate::address::{Asked, SORTS, Show, sort_word};
 
 /// The form, set to what is asked.
 #[component]
-pub fn SearchForm(asked: Asked) -> impl IntoView {
+pub fn SearchForm(asked: Memo<Asked>) -> impl IntoView {
     let search = NodeRef::<html::Input>::new();
     let state = NodeRef::<html::Select>::new();
     let sort = NodeRef::<html::Select>::new();
@@ -27,16 +27,19 @@ pub fn SearchForm(asked: Asked) -> impl IntoView {
         navigate(&asked.href(), options);
     };
     let (turn_state, turn_sort) = (turn.clone(), turn.clone());
+    // The attributes are for a page without a script, the properties for one
+    // whose fields somebody touched.
+    let at_first = asked.get_untracked();
     let states = Show::CHOICES.map(|(show, word, words)| {
         view! {
-            <option value=word selected=show == asked.show>
+            <option value=word selected=show == at_first.show>
                 {words}
             </option>
         }
     });
     let sorts = SORTS.map(|(order, word, words)| {
         view! {
-            <option value=word selected=order == asked.sort>
+            <option value=word selected=order == at_first.sort>
                 {words}
             </option>
         }
@@ -62,14 +65,14 @@ pub fn SearchForm(asked: Asked) -> impl IntoView {
                 maxlength="255"
                 autocapitalize="none"
                 spellcheck="false"
-                value=asked.search.clone()
-                prop:value=asked.search.clone()
+                value=at_first.search
+                prop:value=move || asked.with(|asked| asked.search.clone())
             />
             <select
                 node_ref=state
                 name="state"
                 aria-label="State"
-                prop:value=asked.show.as_str()
+                prop:value=move || asked.with(|asked| asked.show.as_str())
                 on:change=move |_| turn_state()
             >
                 {states.collect_view()}
@@ -78,7 +81,7 @@ pub fn SearchForm(asked: Asked) -> impl IntoView {
                 node_ref=sort
                 name="sort"
                 aria-label="Order"
-                prop:value=sort_word(asked.sort)
+                prop:value=move || asked.with(|asked| sort_word(asked.sort))
                 on:change=move |_| turn_sort()
             >
                 {sorts.collect_view()}

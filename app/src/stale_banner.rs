@@ -6,18 +6,18 @@ use crate::{address::sign_in_href, connection::Phase, countdown::time_of_day, li
 
 /// Nothing while the page is live.
 #[component]
-pub fn StaleBanner(live: Live, here: String) -> impl IntoView {
+pub fn StaleBanner(live: Live, here: Memo<String>) -> impl IntoView {
     let phase = Memo::new(move |_| live.phase.get());
     move || match phase.get() {
         Phase::Stale => Some(view! { <NotConnected live /> }.into_any()),
-        Phase::SignedOut => Some(view! { <SignedOut live here=here.clone() /> }.into_any()),
+        Phase::SignedOut => Some(view! { <SignedOut live here /> }.into_any()),
         Phase::Waiting | Phase::Live => None,
     }
 }
 
 #[component]
 fn NotConnected(live: Live) -> impl IntoView {
-    let since = move || time_of_day(live.now.get());
+    let since = move || time_of_day(live.now_s.get());
     let next = move || match live.next_try_s.get() {
         Some(s) => format!("Trying again in {s} s."),
         None => "Trying now.".to_owned(),
@@ -39,8 +39,8 @@ fn NotConnected(live: Live) -> impl IntoView {
 }
 
 #[component]
-fn SignedOut(live: Live, here: String) -> impl IntoView {
-    let since = move || time_of_day(live.now.get());
+fn SignedOut(live: Live, here: Memo<String>) -> impl IntoView {
+    let since = move || time_of_day(live.now_s.get());
     view! {
         <div class="stale" role="alert">
             <Warning />
@@ -48,7 +48,7 @@ fn SignedOut(live: Live, here: String) -> impl IntoView {
                 <b>"You are signed out."</b>
                 " What you see is as it was at " {since} " UTC."
             </p>
-            <a class="button" rel="external" href=sign_in_href(&here)>
+            <a class="button" rel="external" href=move || sign_in_href(&here.get())>
                 "Sign in"
             </a>
         </div>

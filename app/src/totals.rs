@@ -35,7 +35,7 @@ const FIGURES: [Figure; 6] = [
 
 /// The numbers.
 #[component]
-pub fn TotalsLine(totals: RwSignal<Totals>, asked: Asked) -> impl IntoView {
+pub fn TotalsLine(totals: RwSignal<Totals>, asked: Memo<Asked>) -> impl IntoView {
     let figures = FIGURES.map(|(word, count, show)| {
         let count = Memo::new(move |_| totals.with(count));
         let alert = move || matches!(word, "lapsed" | "flapping") && count.get() > 0;
@@ -50,8 +50,8 @@ pub fn TotalsLine(totals: RwSignal<Totals>, asked: Asked) -> impl IntoView {
                         data-total=word
                         class:alert=alert
                         class:zero=move || count.get() == 0
-                        href=asked.showing(show).href()
-                        aria-current=(asked.show == show).then_some("true")
+                        href=move || asked.with(|asked| asked.showing(show).href())
+                        aria-current=move || asked.with(|asked| asked.show == show).then_some("true")
                     >
                         {inside}
                     </a>
