@@ -10,12 +10,12 @@
 mod names;
 mod time;
 
-mod lease;
-mod handover;
-mod requests;
 mod answers;
-mod problem;
+mod handover;
+mod lease;
 mod people;
+mod problem;
+mod requests;
 
 pub mod limits;
 

@@ -43,9 +43,7 @@ impl FromStr for Role {
         [Self::Viewer, Self::Holder, Self::Operator, Self::Admin]
             .into_iter()
             .find(|role| role.as_str() == text)
-            .ok_or_else(|| {
-                format!("a role is viewer, holder, operator or admin, not `{text}`")
-            })
+            .ok_or_else(|| format!("a role is viewer, holder, operator or admin, not `{text}`"))
     }
 }
 

@@ -373,7 +373,8 @@ mod tests {
 
     #[test]
     fn renew_tells_an_absent_status_from_null() {
-        let read = |text| serde_json::from_str::<Renew>(text).map(|r| r.status.map(|s| s.is_some()));
+        let read =
+            |text| serde_json::from_str::<Renew>(text).map(|r| r.status.map(|s| s.is_some()));
         assert_eq!(read(r#"{"holder":"a","generation":1}"#).ok(), Some(None));
         assert_eq!(
             read(r#"{"holder":"a","generation":1,"status":null}"#).ok(),

@@ -35,7 +35,11 @@ impl Timestamp {
     /// `later` is not later.
     pub const fn ms_until(self, later: Self) -> u64 {
         let micros = later.0 - self.0;
-        if micros <= 0 { 0 } else { micros as u64 / 1_000 }
+        if micros <= 0 {
+            0
+        } else {
+            micros as u64 / 1_000
+        }
     }
 
     /// As [`Self::ms_until`], rounded up.

@@ -11,6 +11,7 @@ mod force;
 mod history;
 mod list;
 mod operator;
+mod serve;
 mod show;
 mod tenure;
 mod token;
@@ -61,6 +62,7 @@ Client commands ask the server at --url (BATON_URL) with the token in BATON_TOKE
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Serve(serve::ServeArgs),
     Acquire(acquire::AcquireArgs),
     Renew(tenure::RenewArgs),
     Release(tenure::ReleaseArgs),
@@ -98,6 +100,7 @@ pub fn main() -> ExitCode {
 
 async fn run(command: Command) -> Result<(), Failure> {
     match command {
+        Command::Serve(args) => serve::run(args).await,
         Command::Acquire(args) => acquire::run(args).await,
         Command::Renew(args) => tenure::renew(args).await,
         Command::Release(args) => tenure::release(args).await,

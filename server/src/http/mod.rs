@@ -1,1 +1,74 @@
-//! HTTP.
+//! Baton over HTTP: the API under `/api/v1`, the pages, and what monitors ask.
+//!
+//! [`routes`] is the one table of all routes with the access that each needs;
+//! the router, the OpenAPI document and the authorisation test read it. A
+//! request is recognised ([`caller`]), authorised and read ([`call`]), checked
+//! field by field ([`fields`]) and only then handed to the store. Errors become
+//! answers in [`answer`], and nowhere else.
+
+pub mod routes;
+
+mod call;
+mod caller;
+
+mod body;
+mod fields;
+mod parse;
+
+mod handovers;
+mod leases;
+mod probes;
+mod stream;
+
+mod answer;
+mod openapi;
+mod schemas;
+
+mod backstage;
+mod pages;
+mod sessions;
+
+mod headers;
+mod observe;
+
+mod serve;
+
+pub use serve::{ServeError, ServeOptions, serve};
+
+use std::{net::IpAddr, sync::Arc};
+
+use metrics_exporter_prometheus::PrometheusHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::{people::People, store::Store};
+
+/// What every request can reach. Cheap to clone.
+#[derive(Clone)]
+pub struct Site {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    store: Store,
+    people: People,
+    /// Where people and holders reach this server, without a slash at the end.
+    address: String,
+    /// The page is reached by https, so its cookie can insist on that.
+    secure: bool,
+    trusted_proxies: Vec<IpAddr>,
+    anonymous_read: bool,
+    metrics: PrometheusHandle,
+    stop: CancellationToken,
+}
+
+impl Site {
+    /// The leases and their history.
+    fn store(&self) -> &Store {
+        &self.inner.store
+    }
+
+    /// Who may ask.
+    fn people(&self) -> &People {
+        &self.inner.people
+    }
+}

@@ -39,6 +39,8 @@ pub use rebuild::{Rebuilt, rebuild};
 
 #[cfg(test)]
 mod properties;
+#[cfg(test)]
+mod stories;
 
 use baton_client::{Generation, LeaseName, Timestamp};
 

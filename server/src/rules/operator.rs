@@ -37,10 +37,11 @@ pub(super) fn force_release(
             Some(bar(Some(deposed), ms, asker, force, moment))
         }
     };
-    let promised = row.take_step_down_reservation(moment.at);
+    let promised = row.take_step_down_reservation(moment.now);
     let reserved = match &force.reservation {
         Some(reservation) => Some(keep(reservation, asker, &force.why, moment)),
-        None if barred.is_some() => None,
+        // The promise cannot be kept to a successor who must stay away too.
+        None if matches!(force.bar, Some(Bar::Everyone(_))) => None,
         None => promised.map(|kept| Reserved {
             actor: asker.actor.clone(),
             reason: force.why.reason.clone(),
@@ -68,7 +69,7 @@ fn bar(
 ) -> Barred {
     Barred {
         holder,
-        until: moment.at.plus_ms(ms),
+        until: moment.now.plus_ms(ms),
         actor: asker.actor.clone(),
         reason: force.why.reason.clone(),
     }
@@ -77,7 +78,7 @@ fn bar(
 fn keep(reservation: &Reservation, asker: &Asker, why: &Why, moment: Moment) -> Reserved {
     Reserved {
         holder: reservation.holder.clone(),
-        until: moment.at.plus_ms(reservation.ms),
+        until: moment.now.plus_ms(reservation.ms),
         actor: asker.actor.clone(),
         reason: why.reason.clone(),
     }

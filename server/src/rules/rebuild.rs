@@ -84,13 +84,15 @@ fn follow(lease: &mut Rebuilt, entry: &Handover) {
             lease.granted_at = None;
             lease.attempt = number(entry, "attempt").unwrap_or_default();
             let asked = lease.step_down.take();
+            let by_deadline = entry.details.get("deadline_passed") == Some(&Value::Bool(true));
             let actor = match asked {
-                Some(asked) if entry.details.get("deadline_passed") == Some(&Value::Bool(true)) => {
-                    asked.actor
-                }
+                Some(asked) if by_deadline => asked.actor,
                 _ => entry.actor.clone(),
             };
-            lease.barred = bar(entry);
+            // A deadline leaves the bar that was there, in its asker's words.
+            if !by_deadline {
+                lease.barred = bar(entry);
+            }
             lease.reserved = reservation(entry, actor, entry.reason.clone());
         }
         HandoverEvent::StepDown => {

@@ -138,13 +138,13 @@ impl LeaseRow {
             .count() as u64
     }
 
-    /// What the step-down of the ending tenure leaves behind.
-    pub(super) fn take_step_down_reservation(&mut self, at: Timestamp) -> Option<Reserved> {
+    /// What the step-down of the tenure that ends `now` leaves behind.
+    pub(super) fn take_step_down_reservation(&mut self, now: Timestamp) -> Option<Reserved> {
         let asked = self.step_down.take()?;
         let (holder, reserve_ms) = asked.successor?;
         Some(Reserved {
             holder,
-            until: at.plus_ms(reserve_ms),
+            until: now.plus_ms(reserve_ms),
             actor: asked.actor,
             reason: asked.reason,
         })

@@ -70,8 +70,9 @@ fn force_at_deadline(row: &mut LeaseRow, moment: Moment, log: &mut Vec<Draft>) {
     let Some(asked) = row.step_down.clone() else {
         return;
     };
-    // What the operator asked for replaces earlier bars and reservations.
-    let reserved = row.take_step_down_reservation(moment.at);
+    // Nobody asked for an earlier bar to be lifted: it stays until its time.
+    let barred = row.barred.clone();
+    let reserved = row.take_step_down_reservation(moment.now);
     end_by_force(
         row,
         moment,
@@ -80,7 +81,7 @@ fn force_at_deadline(row: &mut LeaseRow, moment: Moment, log: &mut Vec<Draft>) {
             reason: asked.reason,
             incident: asked.incident,
         },
-        (None, reserved),
+        (barred, reserved),
         true,
         log,
     );

@@ -87,7 +87,7 @@ pub(super) fn release(
     row.payload = None;
     row.principal = None;
     if row.step_down.is_some() {
-        row.reserved = row.take_step_down_reservation(moment.at);
+        row.reserved = row.take_step_down_reservation(moment.now);
     }
     row.changed_at = moment.at;
     row.note_hands(moment.at);

@@ -1,0 +1,108 @@
+//! Bodies and queries, read into the wire types: what cannot be read is told
+//! from what reads as something else.
+
+use axum::{body::Body, http::HeaderMap, http::header};
+use baton_client::{Code, FieldError};
+use percent_encoding::percent_decode_str;
+use serde::de::{DeserializeOwned, IgnoredAny};
+
+use super::{answer::Oops, call::Call};
+
+impl Call {
+    /// The JSON body, at most `bytes_max` long.
+    pub async fn json<T: DeserializeOwned>(&mut self, bytes_max: usize) -> Result<T, Oops> {
+        expect_json(&self.headers)?;
+        let body = std::mem::replace(&mut self.body, Body::empty());
+        let bytes = axum::body::to_bytes(body, bytes_max)
+            .await
+            .map_err(|error| unread(&error, bytes_max))?;
+        read_json(&bytes)
+    }
+
+    /// The query.
+    pub fn query<T: DeserializeOwned>(&self) -> Result<T, Oops> {
+        read_query(&self.query)
+    }
+}
+
+fn expect_json(headers: &HeaderMap) -> Result<(), Oops> {
+    let kind = headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    let essence = kind.split(';').next().unwrap_or_default().trim();
+    if essence.eq_ignore_ascii_case("application/json") {
+        return Ok(());
+    }
+    let got = if kind.is_empty() {
+        "there is none".to_owned()
+    } else {
+        format!("it is `{kind}`")
+    };
+    Err(Oops::new(
+        Code::UnsupportedMediaType,
+        format!("the body must come with `Content-Type: application/json`, and {got}"),
+    ))
+}
+
+/// A body that could not be read to its end: too long, or cut off.
+fn unread(error: &axum::Error, bytes_max: usize) -> Oops {
+    use std::error::Error as _;
+    let too_long = error
+        .source()
+        .is_some_and(|source| source.is::<http_body_util::LengthLimitError>());
+    if too_long {
+        Oops::new(
+            Code::TooLarge,
+            format!("the body is longer than {bytes_max} bytes"),
+        )
+    } else {
+        Oops::new(Code::Malformed, "the body ended early")
+    }
+}
+
+fn read_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Oops> {
+    if let Ok(value) = serde_json::from_slice(bytes) {
+        return Ok(value);
+    }
+    // Only now, to say what is wrong: is it JSON at all, and if so, where does
+    // it go astray?
+    let text = std::str::from_utf8(bytes)
+        .map_err(|error| Oops::new(Code::Malformed, format!("the body is not UTF-8: {error}")))?;
+    if let Err(error) = serde_json::from_str::<IgnoredAny>(text) {
+        return Err(Oops::new(
+            Code::Malformed,
+            format!("the body is not JSON: {error}"),
+        ));
+    }
+    let mut reader = serde_json::Deserializer::from_str(text);
+    match serde_path_to_error::deserialize(&mut reader) {
+        Ok(value) => Ok(value),
+        Err(error) => Err(wrong(&error.path().to_string(), error.inner(), "body")),
+    }
+}
+
+fn read_query<T: DeserializeOwned>(query: &str) -> Result<T, Oops> {
+    if percent_decode_str(query).decode_utf8().is_err() {
+        return Err(Oops::new(
+            Code::Malformed,
+            "the query is not UTF-8 when percent-decoded",
+        ));
+    }
+    let pairs = form_urlencoded::parse(query.as_bytes());
+    let reader = serde_urlencoded::Deserializer::new(pairs);
+    serde_path_to_error::deserialize(reader)
+        .map_err(|error| wrong(&error.path().to_string(), error.inner(), "query"))
+}
+
+fn wrong(path: &str, why: &impl std::fmt::Display, whole: &str) -> Oops {
+    let field = if path.is_empty() || path == "." || path == "?" {
+        whole
+    } else {
+        path
+    };
+    Oops::invalid(vec![FieldError {
+        field: field.into(),
+        message: why.to_string(),
+    }])
+}

@@ -1,0 +1,91 @@
+//! Who is asking: by bearer token, or by the page's cookie.
+
+use std::{
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+};
+
+use axum::http::{HeaderMap, header};
+use baton_client::Code;
+
+use crate::people::{Caller, Secret};
+
+use super::{Site, answer::Oops};
+
+/// The session's cookie, and what it is called where browsers can be made to
+/// send it over https only.
+const COOKIE: &str = "baton_session";
+const SECURE_COOKIE: &str = "__Host-baton_session";
+
+impl Site {
+    /// The name of the session's cookie.
+    pub(super) fn cookie_name(&self) -> &'static str {
+        if self.inner.secure {
+            SECURE_COOKIE
+        } else {
+            COOKIE
+        }
+    }
+
+    /// Who sends these headers. Without a token and without a session it is a
+    /// stranger, who may look if that is allowed.
+    pub(super) async fn recognise(&self, headers: &HeaderMap) -> Result<Arc<Caller>, Oops> {
+        if let Some(value) = headers.get(header::AUTHORIZATION) {
+            let token = value.to_str().ok().and_then(bearer).ok_or_else(|| {
+                Oops::new(
+                    Code::Unauthenticated,
+                    "the header Authorization must read `Bearer baton_…`",
+                )
+            })?;
+            return Ok(self.people().bearer(token)?);
+        }
+        if let Some(secret) = self.session_secret(headers)
+            && let Some(caller) = self.people().session(&secret).await?
+        {
+            return Ok(Arc::new(caller));
+        }
+        Ok(Arc::new(Caller::anonymous(self.inner.anonymous_read)))
+    }
+
+    /// The secret in the session's cookie.
+    pub(super) fn session_secret(&self, headers: &HeaderMap) -> Option<Secret> {
+        let name = self.cookie_name();
+        headers
+            .get_all(header::COOKIE)
+            .into_iter()
+            .filter_map(|header| header.to_str().ok())
+            .flat_map(|header| header.split(';'))
+            .filter_map(|cookie| cookie.trim().split_once('='))
+            .find(|(cookie, _)| *cookie == name)
+            .map(|(_, value)| Secret::from(value.to_owned()))
+    }
+
+    /// Where a request comes from: the peer, or what a trusted proxy says of
+    /// it. Of several proxies' words, the last that no trusted one said.
+    pub(super) fn address(&self, headers: &HeaderMap, peer: SocketAddr) -> IpAddr {
+        let trusted = |address: &IpAddr| self.inner.trusted_proxies.contains(address);
+        let peer = peer.ip().to_canonical();
+        if !trusted(&peer) {
+            return peer;
+        }
+        let said: Vec<IpAddr> = headers
+            .get_all("x-forwarded-for")
+            .into_iter()
+            .filter_map(|header| header.to_str().ok())
+            .flat_map(|header| header.split(','))
+            .filter_map(|address| address.trim().parse().ok())
+            .collect();
+        said.iter()
+            .rev()
+            .copied()
+            .find(|address| !trusted(address))
+            .or(said.first().copied())
+            .unwrap_or(peer)
+    }
+}
+
+/// The token in an Authorization header's value.
+fn bearer(value: &str) -> Option<&str> {
+    let (scheme, token) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}

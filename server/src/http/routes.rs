@@ -1,0 +1,495 @@
+//! The one table of all routes, with the access that each needs. The router,
+//! the OpenAPI document and the authorisation test read it; a route that is not
+//! in it does not exist.
+
+use std::{net::SocketAddr, pin::Pin};
+
+use axum::{
+    Router,
+    body::Body,
+    extract::{ConnectInfo, RawPathParams, State, rejection::RawPathParamsRejection},
+    http::{Method, Request, Uri},
+    response::{IntoResponse, Response},
+    routing::{MethodFilter, MethodRouter, on},
+};
+use baton_client::Code;
+
+use crate::people::Access;
+
+use super::{
+    Site,
+    answer::{Answer, Oops},
+    call::Call,
+    handovers, leases, probes, sessions, stream,
+};
+
+/// What answers a route.
+type Handler = fn(Call) -> Pin<Box<dyn Future<Output = Answer> + Send>>;
+
+/// How a route is served.
+#[derive(Clone, Copy)]
+pub enum Served {
+    /// By a call of this module, authorised before it runs.
+    Call(Handler),
+    /// By the pages, which read through the backstage, which authorises.
+    Pages,
+}
+
+/// What a route's body or answer is, by its name in the OpenAPI document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// Nothing, or nothing that the document describes.
+    Nothing,
+    /// JSON of this schema.
+    Json(&'static str),
+    /// A query of this schema's fields.
+    Query(&'static str),
+    /// Text of this media type.
+    Text(&'static str),
+}
+
+/// The methods that routes have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verb {
+    /// Looks, and changes nothing.
+    Get,
+    /// Changes something, or asks with a body.
+    Post,
+}
+
+impl Verb {
+    /// As HTTP writes it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+        }
+    }
+}
+
+/// One route.
+pub struct Route {
+    /// The method.
+    pub method: Verb,
+    /// The path, with `{lease}` and `{seq}` for what varies.
+    pub path: &'static str,
+    /// What it takes to call it.
+    pub access: Access,
+    /// What answers.
+    pub served: Served,
+    /// Its name in the OpenAPI document; none if it does not stand there.
+    pub name: Option<&'static str>,
+    /// What it does, in a sentence.
+    pub summary: &'static str,
+    /// What it takes.
+    pub takes: Shape,
+    /// What it answers when it succeeds.
+    pub gives: Shape,
+    /// The codes that it refuses with, besides those that every call can have.
+    pub refusals: &'static [Code],
+}
+
+impl Route {
+    /// Whether it is part of the API, whose errors are problems in JSON.
+    pub fn is_api(&self) -> bool {
+        self.path.starts_with("/api/")
+    }
+}
+
+macro_rules! call {
+    ($handler:path) => {
+        Served::Call(|call| Box::pin($handler(call)))
+    };
+}
+
+/// What acquire, and nothing else, is refused with.
+const ACQUIRE: &[Code] = &[
+    Code::Held,
+    Code::Paused,
+    Code::Barred,
+    Code::Reserved,
+    Code::AttemptsExhausted,
+    Code::Blocked,
+    Code::GenerationMoved,
+    Code::Lost,
+];
+const TENURE: &[Code] = &[Code::Lost, Code::Blocked];
+const SEEN: &[Code] = &[
+    Code::UnknownLease,
+    Code::GenerationMoved,
+    Code::NotHeld,
+    Code::Blocked,
+];
+const KNOWN: &[Code] = &[Code::UnknownLease, Code::Blocked];
+
+const LEASE: Shape = Shape::Json("Lease");
+
+/// A change of a lease.
+const fn change(
+    path: &'static str,
+    access: Access,
+    served: Served,
+    name: &'static str,
+    takes: &'static str,
+    refusals: &'static [Code],
+    summary: &'static str,
+) -> Route {
+    Route {
+        method: Verb::Post,
+        path,
+        access,
+        served,
+        name: Some(name),
+        summary,
+        takes: Shape::Json(takes),
+        gives: LEASE,
+        refusals,
+    }
+}
+
+/// Something to look at.
+const fn look(
+    path: &'static str,
+    served: Served,
+    name: &'static str,
+    takes: Shape,
+    gives: Shape,
+    refusals: &'static [Code],
+    summary: &'static str,
+) -> Route {
+    Route {
+        method: Verb::Get,
+        path,
+        access: Access::Read,
+        served,
+        name: Some(name),
+        summary,
+        takes,
+        gives,
+        refusals,
+    }
+}
+
+/// Something that anybody may ask for.
+const fn public(
+    method: Verb,
+    path: &'static str,
+    served: Served,
+    gives: Shape,
+    summary: &'static str,
+) -> Route {
+    Route {
+        method,
+        path,
+        access: Access::Public,
+        served,
+        name: None,
+        summary,
+        takes: Shape::Nothing,
+        gives,
+        refusals: &[],
+    }
+}
+
+/// All routes.
+pub static ROUTES: &[Route] = &[
+    change(
+        "/api/v1/leases/{lease}/acquire",
+        Access::Hold,
+        call!(leases::acquire),
+        "acquire",
+        "Acquire",
+        ACQUIRE,
+        "Take a lease, or wait in line for it",
+    ),
+    change(
+        "/api/v1/leases/{lease}/renew",
+        Access::Hold,
+        call!(leases::renew),
+        "renew",
+        "Renew",
+        TENURE,
+        "Keep a lease for another ttl, under the same generation",
+    ),
+    change(
+        "/api/v1/leases/{lease}/release",
+        Access::Hold,
+        call!(leases::release),
+        "release",
+        "Release",
+        TENURE,
+        "Let a lease go",
+    ),
+    Route {
+        gives: Shape::Json("Renewed"),
+        ..change(
+            "/api/v1/renewals",
+            Access::Hold,
+            call!(leases::renewals),
+            "renewals",
+            "Renewals",
+            &[],
+            "Renew up to 1,000 leases, each answered by itself",
+        )
+    },
+    look(
+        "/api/v1/leases/{lease}",
+        call!(leases::lease),
+        "lease",
+        Shape::Nothing,
+        LEASE,
+        &[Code::UnknownLease],
+        "One lease, with its payload",
+    ),
+    look(
+        "/api/v1/leases/{lease}/check",
+        call!(leases::check),
+        "check",
+        Shape::Query("CheckQuery"),
+        Shape::Json("Checked"),
+        &[],
+        "Whether a generation is current",
+    ),
+    look(
+        "/api/v1/leases",
+        call!(leases::leases),
+        "leases",
+        Shape::Query("LeaseQuery"),
+        Shape::Json("LeasePage"),
+        &[],
+        "A page of leases",
+    ),
+    change(
+        "/api/v1/leases/{lease}/force-release",
+        Access::Operate,
+        call!(leases::force_release),
+        "force-release",
+        "ForceRelease",
+        SEEN,
+        "Take a lease away from its holder",
+    ),
+    change(
+        "/api/v1/leases/{lease}/step-down",
+        Access::Operate,
+        call!(leases::step_down),
+        "step-down",
+        "StepDownRequest",
+        SEEN,
+        "Ask a holder to let go by a deadline, at which the server forces",
+    ),
+    change(
+        "/api/v1/leases/{lease}/cancel-step-down",
+        Access::Operate,
+        call!(leases::cancel_step_down),
+        "cancel-step-down",
+        "Reason",
+        KNOWN,
+        "Take a step-down back",
+    ),
+    change(
+        "/api/v1/leases/{lease}/pause",
+        Access::Operate,
+        call!(leases::pause),
+        "pause",
+        "Reason",
+        &[Code::Blocked],
+        "Let nobody acquire; the current tenure may go on",
+    ),
+    change(
+        "/api/v1/leases/{lease}/unpause",
+        Access::Operate,
+        call!(leases::unpause),
+        "unpause",
+        "Reason",
+        KNOWN,
+        "Let it be acquired again",
+    ),
+    change(
+        "/api/v1/leases/{lease}/protect",
+        Access::Administer,
+        call!(leases::protect),
+        "protect",
+        "Protect",
+        KNOWN,
+        "Have the page ask for the name to be typed before it forces",
+    ),
+    change(
+        "/api/v1/leases/{lease}/unprotect",
+        Access::Administer,
+        call!(leases::unprotect),
+        "unprotect",
+        "Protect",
+        KNOWN,
+        "Take the protection back",
+    ),
+    look(
+        "/api/v1/handovers",
+        call!(handovers::handovers),
+        "handovers",
+        Shape::Query("HandoverQuery"),
+        Shape::Json("HandoverPage"),
+        &[],
+        "A page of the history",
+    ),
+    look(
+        "/api/v1/handovers/{seq}",
+        call!(handovers::handover),
+        "handover",
+        Shape::Nothing,
+        Shape::Json("Handover"),
+        &[Code::NotFound],
+        "One entry of the history",
+    ),
+    look(
+        "/api/v1/events",
+        call!(stream::events),
+        "events",
+        Shape::Query("EventsQuery"),
+        Shape::Text("text/event-stream"),
+        &[],
+        "What changes, as server-sent events",
+    ),
+    Route {
+        name: Some("openapi"),
+        ..public(
+            Verb::Get,
+            "/api/v1/openapi.json",
+            call!(probes::openapi),
+            Shape::Json("OpenApi"),
+            "This document",
+        )
+    },
+    public(
+        Verb::Get,
+        "/healthz",
+        call!(probes::healthz),
+        Shape::Text("text/plain"),
+        "The process is alive",
+    ),
+    public(
+        Verb::Get,
+        "/readyz",
+        call!(probes::readyz),
+        Shape::Text("text/plain"),
+        "The database answers",
+    ),
+    public(
+        Verb::Get,
+        "/metrics",
+        call!(probes::metrics),
+        Shape::Text("text/plain"),
+        "What the server counts, for Prometheus",
+    ),
+    public(
+        Verb::Post,
+        "/sign-in",
+        call!(sessions::sign_in),
+        Shape::Nothing,
+        "Begin a session, from the page's form",
+    ),
+    public(
+        Verb::Post,
+        "/sign-out",
+        call!(sessions::sign_out),
+        Shape::Nothing,
+        "End the session",
+    ),
+    public(
+        Verb::Get,
+        "/",
+        Served::Pages,
+        Shape::Text("text/html"),
+        "The page of all leases; sends strangers to sign in",
+    ),
+    public(
+        Verb::Get,
+        "/sign-in",
+        Served::Pages,
+        Shape::Text("text/html"),
+        "The form to sign in with",
+    ),
+    public(
+        Verb::Post,
+        "/fn/{name}",
+        Served::Pages,
+        Shape::Nothing,
+        "What the pages ask for while they are open; changes nothing",
+    ),
+    public(
+        Verb::Get,
+        "/pkg/{file}",
+        Served::Pages,
+        Shape::Nothing,
+        "The page's script, WebAssembly and styles",
+    ),
+    public(
+        Verb::Get,
+        "/favicon.svg",
+        Served::Pages,
+        Shape::Nothing,
+        "The page's mark",
+    ),
+];
+
+/// The router of all routes that are served by calls.
+pub fn router() -> Router<Site> {
+    let mut paths: Vec<(&str, MethodRouter<Site>)> = Vec::new();
+    for route in ROUTES {
+        let Served::Call(handler) = route.served else {
+            continue;
+        };
+        let filter = match route.method {
+            Verb::Get => MethodFilter::GET,
+            Verb::Post => MethodFilter::POST,
+        };
+        let served = on(filter, move |site, peer, params, request| {
+            answer(route, handler, site, peer, params, request)
+        });
+        match paths.iter_mut().find(|(path, _)| *path == route.path) {
+            Some((_, methods)) => *methods = std::mem::take(methods).merge(served),
+            None => paths.push((route.path, served)),
+        }
+    }
+    let mut router = Router::new();
+    for (path, methods) in paths {
+        // Pages have other methods of these paths, and their own word for it.
+        let has_page = ROUTES
+            .iter()
+            .any(|route| route.path == path && matches!(route.served, Served::Pages));
+        router = router.route(
+            path,
+            if has_page {
+                methods
+            } else {
+                methods.fallback(method_not_allowed)
+            },
+        );
+    }
+    router
+}
+
+async fn answer(
+    route: &'static Route,
+    handler: Handler,
+    State(site): State<Site>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    params: Result<RawPathParams, RawPathParamsRejection>,
+    request: Request<Body>,
+) -> Response {
+    let params = params.map_err(drop);
+    let answered = match Call::admit(site, route, peer, params, request).await {
+        Ok(call) => handler(call).await,
+        Err(oops) => Err(oops),
+    };
+    answered.into_response()
+}
+
+async fn method_not_allowed(method: Method, uri: Uri) -> Oops {
+    Oops::new(
+        Code::MethodNotAllowed,
+        format!(
+            "`{}` does not take {method}; see the header Allow",
+            uri.path()
+        ),
+    )
+}

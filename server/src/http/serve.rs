@@ -1,0 +1,274 @@
+//! Starting and stopping the server.
+
+use std::{
+    fs::File,
+    io::IsTerminal,
+    net::{IpAddr, SocketAddr},
+    path::PathBuf,
+    sync::Arc,
+    time::Duration,
+};
+
+use axum::{Router, middleware};
+use tokio::{net::TcpListener, signal::unix::SignalKind};
+use tokio_util::sync::CancellationToken;
+use tower::ServiceBuilder;
+use tower_http::{
+    catch_panic::CatchPanicLayer,
+    compression::CompressionLayer,
+    csrf::CsrfLayer,
+    request_id::{PropagateRequestIdLayer, SetRequestIdLayer},
+};
+use url::Url;
+
+use crate::{
+    database::{Database, OpenError},
+    metrics,
+    people::{FirstStart, People, PeopleError},
+    store::Store,
+};
+
+use super::{
+    Inner, Site,
+    headers::{self, CrossSite},
+    observe::{Ids, observe},
+    pages, routes,
+};
+
+/// From the signal to the end: what is under way has this long.
+const STOP_WITHIN: Duration = Duration::from_secs(4);
+
+/// How to serve.
+#[derive(Debug, Clone)]
+pub struct ServeOptions {
+    /// Where to listen.
+    pub listen: SocketAddr,
+    /// Which database.
+    pub database: String,
+    /// Where browsers find the page, if a proxy stands before it.
+    pub public_url: Option<Url>,
+    /// Whose word is taken for where a request comes from.
+    pub trusted_proxies: Vec<IpAddr>,
+    /// Whether strangers may look.
+    pub anonymous_read: bool,
+}
+
+/// Why the server does not run.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The database cannot be opened.
+    #[error("cannot open the database")]
+    Open(#[from] OpenError),
+    /// The database does not answer.
+    #[error("the database does not answer")]
+    Database(#[from] sqlx::Error),
+    /// Another server serves the same file.
+    #[error(
+        "another server already serves {0}: one SQLite file takes one server; \
+         stop the other, or use PostgreSQL for several"
+    )]
+    Taken(PathBuf),
+    /// The lock beside the file cannot be made.
+    #[error("cannot lock {file}")]
+    Lock {
+        /// The lock.
+        file: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The first user and token cannot be made.
+    #[error("cannot set up the first user and token")]
+    People(#[from] PeopleError),
+    /// The address is taken, or not this machine's.
+    #[error(
+        "cannot listen on {address}: is another server running there? Choose another with --listen"
+    )]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The public address cannot be what browsers send as their origin.
+    #[error("`{0}` is not the address of a page: use https://HOST or http://HOST:PORT")]
+    PublicUrl(Url),
+    /// Somebody else in this process counts already.
+    #[error("cannot count requests")]
+    Metrics(#[from] metrics_exporter_prometheus::BuildError),
+    /// The server failed.
+    #[error("the server failed")]
+    Failed(#[from] std::io::Error),
+}
+
+/// Serves until SIGTERM or SIGINT, then answers what is under way and ends.
+///
+/// # Errors
+/// The database cannot be used, or the address is taken.
+pub async fn serve(options: ServeOptions) -> Result<(), ServeError> {
+    start_logging();
+    let metrics = metrics::start()?;
+    let database = Database::open(&options.database).await?;
+    let _lock = lock(&database)?;
+    let people = People::new(&database);
+    let first = people
+        .ensure_first_people(
+            std::env::var("BATON_ADMIN_PASSWORD").ok(),
+            std::env::var("BATON_HOLDER_TOKEN").ok(),
+        )
+        .await?;
+    people.refresh().await?;
+    tokio::spawn(people.clone().follow());
+    let store = Store::start(&database).await?;
+    let listening = |source| ServeError::Listen {
+        address: options.listen,
+        source,
+    };
+    let listener = TcpListener::bind(options.listen).await.map_err(listening)?;
+    let address = match &options.public_url {
+        Some(url) => url.as_str().trim_end_matches('/').to_owned(),
+        None => format!("http://{}", listener.local_addr().map_err(listening)?),
+    };
+    let stop = CancellationToken::new();
+    let site = Site {
+        inner: Arc::new(Inner {
+            store: store.clone(),
+            people,
+            secure: address.starts_with("https:"),
+            address,
+            trusted_proxies: options.trusted_proxies,
+            anonymous_read: options.anonymous_read,
+            metrics,
+            stop: stop.clone(),
+        }),
+    };
+    let app = app(site.clone(), options.public_url)?;
+    greet(&site.inner.address, first.as_ref());
+    let served = axum::serve(
+        listener,
+        app.into_make_service_with_connect_info::<SocketAddr>(),
+    )
+    .with_graceful_shutdown(stop.clone().cancelled_owned());
+    tokio::spawn(stop_on_signal(stop.clone(), store));
+    tokio::select! {
+        result = served => result?,
+        () = given_up(stop) => tracing::warn!("stopping although some requests are still under way"),
+    }
+    Ok(())
+}
+
+/// All routes, with what goes around every request.
+fn app(site: Site, public_url: Option<Url>) -> Result<Router, ServeError> {
+    let mut csrf = CsrfLayer::new();
+    if let Some(url) = public_url {
+        let origin = url.origin().ascii_serialization();
+        csrf = csrf
+            .add_trusted_origin(&origin)
+            .map_err(|_| ServeError::PublicUrl(url))?;
+    }
+    let around = ServiceBuilder::new()
+        .layer(SetRequestIdLayer::x_request_id(Ids::new()))
+        .layer(middleware::from_fn(observe))
+        .layer(PropagateRequestIdLayer::x_request_id())
+        .layer(middleware::from_fn_with_state(site.clone(), headers::guard))
+        .layer(CompressionLayer::new())
+        .layer(CatchPanicLayer::custom(panicked))
+        .layer(csrf.with_rejection_response(CrossSite));
+    let router = routes::router().merge(pages::router(site.clone()));
+    Ok(router.layer(around).with_state(site))
+}
+
+fn panicked(_: Box<dyn std::any::Any + Send>) -> axum::response::Response {
+    use axum::response::IntoResponse;
+    super::answer::Oops::from(crate::store::StoreError::Internal).into_response()
+}
+
+/// A SQLite file takes one server: its clock and its writer are that process's.
+fn lock(database: &Database) -> Result<Option<File>, ServeError> {
+    let Database::Sqlite(sqlite) = database else {
+        return Ok(None);
+    };
+    let mut name = sqlite.file.clone().into_os_string();
+    name.push(".lock");
+    let path = PathBuf::from(name);
+    let failed = |source| ServeError::Lock {
+        file: path.clone(),
+        source,
+    };
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&path)
+        .map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(std::fs::TryLockError::WouldBlock) => Err(ServeError::Taken(sqlite.file.clone())),
+        Err(std::fs::TryLockError::Error(error)) => Err(failed(error)),
+    }
+}
+
+fn start_logging() {
+    let filter = tracing_subscriber::EnvFilter::try_from_env("BATON_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info,memory_serve=warn"));
+    // Somebody else in this process may log already, as a test does.
+    drop(
+        tracing_subscriber::fmt()
+            .with_env_filter(filter)
+            .with_ansi(std::io::stderr().is_terminal())
+            .with_writer(std::io::stderr)
+            .try_init(),
+    );
+}
+
+/// Says where the page is and, on a first start, how to begin. This is the only
+/// place where these two secrets ever show.
+fn greet(address: &str, first: Option<&FirstStart>) {
+    println!("Baton is at {address}");
+    let Some(first) = first else { return };
+    if let Some(password) = &first.admin_password {
+        println!("Sign in as admin with the password {}", password.reveal());
+    }
+    if let Some(token) = &first.holder_token {
+        println!("A token for holders: {}", token.reveal());
+    }
+    println!("Both are shown only now. Acquire a first lease:");
+    let token = first
+        .holder_token
+        .as_ref()
+        .map_or("$BATON_HOLDER_TOKEN", |token| token.reveal());
+    println!(
+        "  curl -s {address}/api/v1/leases/hello/acquire -H \"Authorization: Bearer {token}\" \
+         -H 'Content-Type: application/json' -d '{{\"holder\":\"me\",\"ttl_ms\":60000}}'"
+    );
+}
+
+async fn stop_on_signal(stop: CancellationToken, store: Store) {
+    let signal = |kind| tokio::signal::unix::signal(kind);
+    match (
+        signal(SignalKind::terminate()),
+        signal(SignalKind::interrupt()),
+    ) {
+        (Ok(mut terminate), Ok(mut interrupt)) => {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+        }
+        _ => {
+            tracing::error!("cannot listen for signals; only a kill will stop this server");
+            return;
+        }
+    }
+    tracing::info!("stopping: answering what is under way");
+    stop.cancel();
+    store.hurry();
+    store.hub().stop();
+}
+
+/// Some time after the stop was asked for.
+async fn given_up(stop: CancellationToken) {
+    stop.cancelled().await;
+    tokio::time::sleep(STOP_WITHIN).await;
+}

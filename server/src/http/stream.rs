@@ -1,0 +1,91 @@
+//! `GET /events`: what changes, as server-sent events.
+
+use std::{convert::Infallible, time::Duration};
+
+use axum::{
+    http::{HeaderValue, header},
+    response::{IntoResponse, Response, Sse, sse},
+};
+use baton_client::EventsQuery;
+use futures_util::{Stream, StreamExt};
+use tokio_stream::wrappers::ReceiverStream;
+
+use crate::{
+    people::{Access, authorise},
+    store::events::Sent,
+};
+
+use super::{
+    answer::{Answer, Oops},
+    call::Call,
+    parse,
+};
+
+/// How often it is asked whether the reader may still read.
+const RECHECK: Duration = Duration::from_secs(1);
+/// Sessions cost a read each, so they are asked about less often, unless some
+/// user or session changed.
+const RECHECK_SESSION: Duration = Duration::from_secs(30);
+
+/// `GET /events`.
+pub async fn events(call: Call) -> Answer {
+    let query: EventsQuery = call.query()?;
+    parse::events_query(&query)?;
+    // A browser that comes back sends the header; it is newer than the query.
+    let last_id = call
+        .headers
+        .get("last-event-id")
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| value.parse().ok());
+    let after = last_id.or(query.after);
+    let hub = call.site.store().hub().clone();
+    let sent = hub.subscribe(query.leases(), after).await?;
+    let events = ReceiverStream::new(sent)
+        .map(event)
+        .take_until(no_longer_allowed(call));
+    Ok(answer(events))
+}
+
+fn event(sent: Sent) -> Result<sse::Event, Infallible> {
+    let event = sse::Event::default().event(sent.name).data(sent.data);
+    Ok(match sent.id {
+        Some(id) => event.id(id.to_string()),
+        None => event,
+    })
+}
+
+fn answer(events: impl Stream<Item = Result<sse::Event, Infallible>> + Send + 'static) -> Response {
+    let mut response = Sse::new(events).into_response();
+    let headers = response.headers_mut();
+    headers.insert(
+        header::CACHE_CONTROL,
+        HeaderValue::from_static("no-cache, no-transform"),
+    );
+    // Proxies that know this header send each event on at once.
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response
+}
+
+/// Ends when the reader's token or session does.
+async fn no_longer_allowed(call: Call) {
+    let mut changes = call.site.people().changes();
+    let every = if call.headers.contains_key(header::AUTHORIZATION) {
+        RECHECK
+    } else {
+        RECHECK_SESSION
+    };
+    loop {
+        tokio::select! {
+            _ = changes.changed() => {}
+            () = tokio::time::sleep(every) => {}
+        }
+        let allowed = async {
+            let caller = call.site.recognise(&call.headers).await?;
+            authorise(&caller, Access::Read, None)?;
+            Ok::<(), Oops>(())
+        };
+        if allowed.await.is_err() {
+            return;
+        }
+    }
+}
