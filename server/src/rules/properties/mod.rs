@@ -225,10 +225,9 @@ impl World {
                 }
                 HandoverEvent::Lapsed => tenure = entry.held_from.map(|f| (f, entry.held_until)),
                 HandoverEvent::Recovered => tenure = tenure.map(|(from, _)| (from, None)),
-                HandoverEvent::Released | HandoverEvent::Forced => {
-                    if tenure.take().is_some() {
-                        free_from = entry.held_until.expect("a tenure ended");
-                    }
+                HandoverEvent::Released | HandoverEvent::Forced if tenure.is_some() => {
+                    tenure = None;
+                    free_from = entry.held_until.expect("a tenure ended");
                 }
                 _ => {}
             }
