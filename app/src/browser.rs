@@ -382,7 +382,12 @@ impl Follower {
             state.connection.heard(now.steady_ms, told.is_some());
         }
         (self.sink)(event);
-        self.publish(now);
+        // The time that is shown goes on with the next tick: with each event it
+        // would make every row count, dozens of times a second.
+        let phase = self.state.borrow().connection.phase();
+        if phase != self.live.phase.get_untracked() {
+            self.publish(now);
+        }
     }
 
     fn fail(self: &Rc<Self>) {

@@ -60,7 +60,8 @@ pub fn left(lease: &Lease, now: Timestamp) -> Left {
             tone: Tone::Lapsed,
         };
     }
-    let left_ms = now.ms_until(expires_at);
+    // The time shown may be a tick older than the renewal.
+    let left_ms = now.ms_until(expires_at).min(ttl_ms);
     let permille = (left_ms * 1_000 / ttl_ms.max(1)).min(1_000);
     Left {
         text: fine(left_ms),

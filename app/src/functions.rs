@@ -13,7 +13,7 @@ fn backstage() -> Result<std::sync::Arc<dyn crate::Backstage>, ServerFnError> {
 }
 
 /// What the leases page opens with.
-#[server(prefix = "/fn", endpoint = "open-leases", input = Json)]
+#[server(prefix = "/fn", endpoint = "open-leases", input = Json, output = Json)]
 pub async fn open_leases(query: LeaseQuery) -> Result<Opened, ServerFnError> {
     let backstage = backstage()?;
     let viewer = backstage.who().await;
@@ -28,13 +28,13 @@ pub async fn open_leases(query: LeaseQuery) -> Result<Opened, ServerFnError> {
 }
 
 /// How many leases there are of each kind, now.
-#[server(prefix = "/fn", endpoint = "count-leases", input = Json)]
+#[server(prefix = "/fn", endpoint = "count-leases", input = Json, output = Json)]
 pub async fn count_leases() -> Result<Result<Totals, Problem>, ServerFnError> {
     Ok(backstage()?.totals().await)
 }
 
 /// Who looks, now: tells a page that cannot connect whether its session ended.
-#[server(prefix = "/fn", endpoint = "who", input = Json)]
+#[server(prefix = "/fn", endpoint = "who", input = Json, output = Json)]
 pub async fn who() -> Result<Result<Option<Viewer>, Problem>, ServerFnError> {
     Ok(backstage()?.who().await)
 }
