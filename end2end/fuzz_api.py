@@ -23,7 +23,7 @@ PROGRAM = os.environ.get("BATON_BIN", str(HERE.parent / "target/debug/baton"))
 SCHEMATHESIS = Path(sys.executable).with_name("schemathesis")
 
 SEED = "20261129"
-EXAMPLES_PER_CALL = "40"
+EXAMPLES_PER_CALL = "100"
 SECONDS_MAX = 600
 CHECKS = [
     "not_a_server_error",
