@@ -151,6 +151,7 @@ fn grant(
     }
     row.generation = generation;
     row.step_down = None;
+    row.blocked = None;
     row.reserved = None;
     row.changed_at = moment.at;
     row.note_hands(moment.at);

@@ -11,7 +11,7 @@
 //! row: a refusal changes nothing but what was due anyway.
 
 mod row;
-pub use row::{LastEnd, LeaseRow, PendingStepDown, Tenure};
+pub use row::{Blocked, LastEnd, LeaseRow, PendingStepDown, Tenure};
 
 mod request;
 pub use request::{
@@ -38,7 +38,7 @@ mod rebuild;
 pub use rebuild::{Rebuilt, rebuild};
 
 #[cfg(test)]
-mod properties;
+pub mod properties;
 #[cfg(test)]
 mod stories;
 

@@ -35,6 +35,9 @@ pub struct LeaseRow {
     /// Only one may acquire; counts until its time is over, and a grant uses
     /// it up.
     pub reserved: Option<Reserved>,
+    /// A change of hands waits for fenced transactions. Ends with the next
+    /// change of hands, with a recovery, or by itself.
+    pub blocked: Option<Blocked>,
     /// An admin wants the name typed before it is forced.
     pub protected: bool,
     /// When it changed hands lately, oldest first: at most [`FLAPPING_MAX`].
@@ -66,6 +69,15 @@ pub struct Tenure {
     pub status: Option<RawJson>,
     /// The lapse is in the log.
     pub lapsed: bool,
+}
+
+/// What a change of hands waits for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Blocked {
+    /// The fenced transactions, in words.
+    pub by: String,
+    /// Until when this counts, unless it is said again.
+    pub until: Timestamp,
 }
 
 /// How a tenure ended that left the lease free.
@@ -110,6 +122,7 @@ impl LeaseRow {
             paused: None,
             barred: None,
             reserved: None,
+            blocked: None,
             protected: false,
             hands: Vec::new(),
             changed_at: at,

@@ -111,6 +111,7 @@ pub(super) fn end_by_force(
         row.attempt = 0;
     }
     row.step_down = None;
+    row.blocked = None;
     row.changed_at = moment.at;
     let details = json!({
         "attempt": row.attempt,

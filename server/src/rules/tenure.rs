@@ -53,6 +53,7 @@ pub(super) fn renew(
         tenure.lapsed = false;
         let details = json!({ "expires_at": tenure.expires_at, "ttl_ms": tenure.ttl_ms });
         row.changed_at = moment.at;
+        row.blocked = None;
         log.push(
             Draft::of(
                 HandoverEvent::Recovered,
@@ -86,6 +87,7 @@ pub(super) fn release(
     row.attempt = 0;
     row.payload = None;
     row.principal = None;
+    row.blocked = None;
     if row.step_down.is_some() {
         row.reserved = row.take_step_down_reservation(moment.now);
     }

@@ -82,7 +82,11 @@ pub fn view(row: &LeaseRow, now: Timestamp) -> Lease {
         paused: row.paused.clone(),
         barred: row.barred.clone().filter(|bar| now < bar.until),
         reserved: row.reserved.clone().filter(|kept| now < kept.until),
-        blocked: None,
+        blocked: row
+            .blocked
+            .as_ref()
+            .filter(|blocked| now < blocked.until)
+            .map(|blocked| blocked.by.clone()),
         flapping: row.flapping(now),
         now,
         payload: None,
