@@ -1,11 +1,16 @@
-//! The wire contract of Baton, as Rust types, and a client that speaks it.
+//! The wire contract of Baton, as Rust types, a client that speaks it, and a
+//! keeper that holds leases with it.
+//!
+//! To hold a lease, start at [`keeper`]: ten lines of code, then every
+//! guarantee they give and where it ends.
 //!
 //! The types compile everywhere, WebAssembly included: the server answers with
 //! them, the page reads them, the command line prints them. Nothing here knows
 //! a rule, a clock or a database; see the server's `rules` for those.
 //!
 //! With the feature `http` (on by default) there is also [`Client`], a thin
-//! typed client of the HTTP interface.
+//! typed client of the HTTP interface; with the feature `keeper` (also on by
+//! default) the [`keeper`] over it. With neither, the crate is types only.
 
 mod names;
 mod time;
@@ -21,6 +26,8 @@ pub mod limits;
 
 #[cfg(feature = "http")]
 mod http;
+#[cfg(feature = "keeper")]
+pub mod keeper;
 
 pub use answers::{
     Checked, Event, HandoverPage, LeasePage, RenewalResult, Renewed, Snapshot, TimeEvent,

@@ -1,0 +1,424 @@
+//! The world that a script plays in: processes that each run the machine, a
+//! network, the server. Time is in microseconds; every holder's clock shows it,
+//! only the server's differs.
+
+use std::collections::BTreeMap;
+
+use super::{
+    script::{Fate, Script},
+    server::{Granted, Server},
+};
+use crate::{
+    Generation,
+    keeper::{
+        machine::{
+            AcquireAnswer, Action, CallId, Confirmed, Epoch, Grant, Key, Machine, ReleaseAnswer,
+            RenewAnswer,
+        },
+        timing::{Jitter, Moment, Timing},
+    },
+};
+
+/// Every process contends for the one lease there is.
+const KEY: Key = Key(1);
+
+/// What a guard is to its program.
+#[derive(Debug, Clone, Copy)]
+struct Guard {
+    epoch: Epoch,
+    generation: u64,
+    give_up: Moment,
+}
+
+struct Process {
+    machine: Machine,
+    guard: Option<Guard>,
+    wake_us: Option<u64>,
+}
+
+impl Process {
+    fn holds(&self, at_us: u64) -> bool {
+        self.guard.is_some_and(|guard| moment(at_us) < guard.give_up)
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Ask {
+    Acquire { claim: u64, until_us: u64 },
+    Renew { generation: u64 },
+    Release { generation: u64 },
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Request {
+    process: usize,
+    call: CallId,
+    ask: Ask,
+    /// When its answer is there after it was given; `None` if it gets lost.
+    back_us: Option<u64>,
+}
+
+#[derive(Debug, Clone)]
+enum Reply {
+    Acquire(AcquireAnswer),
+    Renew(RenewAnswer),
+    Release(ReleaseAnswer),
+}
+
+#[derive(Debug, Clone)]
+enum Event {
+    Rate(u64),
+    Jump(i64),
+    /// Those who wait in line are looked at.
+    Line,
+    Arrives(Request),
+    Answered(usize, CallId, Reply),
+    Wake(usize),
+    /// The work has had enough, or has heard that it must stop.
+    WorkEnds(usize, Epoch),
+}
+
+/// What a run came to.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Seen {
+    /// When `holds()` was true though another would have been granted the lease.
+    pub(super) violation: Option<(u64, usize)>,
+    /// Local tenures that began.
+    pub(super) starts: u64,
+    pub(super) grants: u64,
+    /// Writes that the fenced resource refused, of holders that believed.
+    pub(super) refused_believers: u64,
+    /// The generations of the writes that it took.
+    pub(super) writes: Vec<u64>,
+}
+
+pub(super) struct World<'a> {
+    script: &'a Script,
+    server: Server,
+    processes: Vec<Process>,
+    events: BTreeMap<(u64, u64), Event>,
+    line: Vec<Request>,
+    counter: u64,
+    messages: usize,
+    jitters: usize,
+    seen: Seen,
+}
+
+fn moment(us: u64) -> Moment {
+    Moment::from_nanos(us * 1_000)
+}
+
+impl<'a> World<'a> {
+    pub(super) fn new(script: &'a Script) -> Self {
+        let timing = Timing::flawed(script.ttl_ms, script.flaw);
+        let process = |_| {
+            let mut machine = Machine::new(8);
+            let lease = "lease".parse().expect("a lease name");
+            machine.add(KEY, lease, timing, script.wait_ms);
+            machine.want(KEY);
+            Process {
+                machine,
+                guard: None,
+                wake_us: None,
+            }
+        };
+        Self {
+            script,
+            server: Server::new(script.ttl_ms, script.grace_ms),
+            processes: (0..script.processes).map(process).collect(),
+            events: BTreeMap::new(),
+            line: Vec::new(),
+            counter: 0,
+            messages: 0,
+            jitters: 0,
+            seen: Seen::default(),
+        }
+    }
+
+    pub(super) fn play(mut self) -> Seen {
+        let mut at_us = 0;
+        for &(for_ms, permille) in &self.script.rates {
+            self.put(at_us, Event::Rate(permille));
+            at_us += for_ms * 1_000;
+        }
+        for &(at_ms, by_ms) in &self.script.jumps {
+            self.put(at_ms * 1_000, Event::Jump(by_ms * 1_000));
+        }
+        for process in 0..self.processes.len() {
+            self.put(1_000 * process as u64, Event::Wake(process));
+        }
+        let end_us = self.script.ttl_ms * 1_000 * 12;
+        let mut before_us = 0;
+        while let Some((&(at_us, number), _)) = self.events.first_key_value() {
+            if at_us > end_us {
+                break;
+            }
+            self.check_between(before_us, at_us);
+            if let Some(event) = self.events.remove(&(at_us, number)) {
+                self.happen(at_us, event);
+            }
+            self.look_at_line(at_us);
+            self.write_all(at_us);
+            before_us = at_us;
+        }
+        self.seen.grants = self.server.grants;
+        self.seen
+    }
+
+    /// Between two events only time passes: what is takeable stays so. The last
+    /// moment at which a process holds is then the one to look at.
+    fn check_between(&mut self, from_us: u64, to_us: u64) {
+        for (number, process) in self.processes.iter().enumerate() {
+            let Some(guard) = process.guard.filter(|_| process.holds(from_us)) else {
+                continue;
+            };
+            let last_us = to_us.min(guard.give_up.nanos() / 1_000).max(from_us + 1) - 1;
+            if self.server.would_grant_past(number, last_us) && self.seen.violation.is_none() {
+                self.seen.violation = Some((last_us, number));
+            }
+        }
+    }
+
+    /// Everyone who believes writes, with the generation that it has.
+    fn write_all(&mut self, at_us: u64) {
+        for process in &self.processes {
+            let Some(guard) = process.guard.filter(|_| process.holds(at_us)) else {
+                continue;
+            };
+            if self.seen.writes.last().is_some_and(|&w| guard.generation < w) {
+                self.seen.refused_believers += 1;
+            } else if self.seen.writes.last() != Some(&guard.generation) {
+                self.seen.writes.push(guard.generation);
+            }
+        }
+    }
+
+    fn put(&mut self, at_us: u64, event: Event) {
+        self.counter += 1;
+        self.events.insert((at_us, self.counter), event);
+    }
+
+    fn happen(&mut self, now_us: u64, event: Event) {
+        match event {
+            Event::Rate(permille) => self.server.clock.set_rate(now_us, permille),
+            Event::Jump(by_us) => self.server.clock.jump(now_us, by_us),
+            Event::Line => {}
+            Event::Arrives(request) => self.arrives(request, now_us),
+            Event::Answered(process, ..) | Event::Wake(process) | Event::WorkEnds(process, _) => {
+                if let Some(until_us) = self.script.paused_until(process, now_us) {
+                    self.put(until_us, event);
+                    return;
+                }
+                self.process(process, event, now_us);
+                self.act(process, now_us);
+            }
+        }
+    }
+
+    fn process(&mut self, number: usize, event: Event, now_us: u64) {
+        self.jitters += 1;
+        let jitters = &self.script.jitters;
+        let jitter = Jitter(jitters[self.jitters % jitters.len()]);
+        let now = moment(now_us);
+        let process = &mut self.processes[number];
+        match event {
+            Event::Answered(_, call, Reply::Acquire(answer)) => {
+                process.machine.acquired(KEY, call, answer, now, jitter);
+            }
+            Event::Answered(_, call, Reply::Renew(answer)) => {
+                let answers = vec![(KEY, answer)];
+                process.machine.renewed(call, answers, now, jitter);
+            }
+            Event::Answered(_, call, Reply::Release(answer)) => {
+                process.machine.released(KEY, call, answer, now, jitter);
+            }
+            Event::WorkEnds(_, epoch) => {
+                process.guard.take_if(|guard| guard.epoch == epoch);
+                process.machine.work_stopped(KEY, epoch, false, now);
+                process.machine.want(KEY);
+            }
+            Event::Wake(_) if process.wake_us == Some(now_us) => process.wake_us = None,
+            _ => {}
+        }
+    }
+
+    fn act(&mut self, number: usize, now_us: u64) {
+        loop {
+            let actions = self.processes[number].machine.poll(moment(now_us));
+            if actions.is_empty() {
+                break;
+            }
+            for action in actions {
+                self.perform(number, action, now_us);
+            }
+        }
+        let process = &mut self.processes[number];
+        if let Some(next) = process.machine.next_at() {
+            let at_us = next.nanos().div_ceil(1_000).max(now_us + 1);
+            if process.wake_us.is_none_or(|wake_us| at_us < wake_us || wake_us <= now_us) {
+                process.wake_us = Some(at_us);
+                self.put(at_us, Event::Wake(number));
+            }
+        }
+    }
+
+    fn perform(&mut self, number: usize, action: Action, now_us: u64) {
+        match action {
+            Action::Acquire {
+                call,
+                claim,
+                wait_ms,
+                bound,
+                ..
+            } => {
+                let until_us = now_us + wait_ms * 1_000;
+                let bound_us = bound.as_micros() as u64 + wait_ms * 1_000;
+                let failed = AcquireAnswer::Failed { retry_after: None };
+                let ask = Ask::Acquire { claim, until_us };
+                self.send(number, call, ask, Reply::Acquire(failed), now_us, bound_us);
+            }
+            Action::Renew {
+                call,
+                renewals,
+                bound,
+            } => {
+                let generation = renewals[0].generation.get();
+                let bound_us = bound.as_micros() as u64;
+                let failed = RenewAnswer::Failed { retry_after: None };
+                let ask = Ask::Renew { generation };
+                self.send(number, call, ask, Reply::Renew(failed), now_us, bound_us);
+            }
+            Action::Release {
+                call,
+                generation,
+                bound,
+                ..
+            } => {
+                let generation = generation.get();
+                let bound_us = bound.as_micros() as u64;
+                let ask = Ask::Release { generation };
+                let failed = Reply::Release(ReleaseAnswer::Failed);
+                self.send(number, call, ask, failed, now_us, bound_us);
+            }
+            Action::Start {
+                epoch,
+                grant,
+                bounds,
+                ..
+            } => {
+                self.seen.starts += 1;
+                self.processes[number].guard = Some(Guard {
+                    epoch,
+                    generation: grant.generation.get(),
+                    give_up: bounds.give_up,
+                });
+                if let Some(for_ms) = self.script.work_ms(self.seen.starts) {
+                    let at_us = now_us + for_ms * 1_000;
+                    self.put(at_us, Event::WorkEnds(number, epoch));
+                }
+            }
+            Action::Extend { bounds, .. } => {
+                if let Some(guard) = &mut self.processes[number].guard {
+                    assert!(moment(now_us) < guard.give_up, "a late answer revived it");
+                    guard.give_up = bounds.give_up;
+                }
+            }
+            Action::Stop { epoch, .. } => {
+                self.processes[number].guard = None;
+                let at_us = now_us + self.script.stop_ms * 1_000;
+                self.put(at_us, Event::WorkEnds(number, epoch));
+            }
+            Action::Abort { .. }
+            | Action::StepDown { .. }
+            | Action::Released { .. }
+            | Action::Halted { .. }
+            | Action::Forgotten { .. } => {}
+        }
+    }
+
+    /// The process hears after `bound_us` at the latest, and perhaps once more
+    /// when the answer comes after that.
+    fn send(
+        &mut self,
+        process: usize,
+        call: CallId,
+        ask: Ask,
+        failed: Reply,
+        now_us: u64,
+        bound_us: u64,
+    ) {
+        self.messages += 1;
+        let fates = &self.script.fates;
+        let Fate { there_ms, back_ms } = fates[self.messages % fates.len()];
+        if let Some(there_ms) = there_ms {
+            let request = Request {
+                process,
+                call,
+                ask,
+                back_us: back_ms.map(|ms| ms * 1_000),
+            };
+            self.put(now_us + there_ms * 1_000, Event::Arrives(request));
+        }
+        self.put(now_us + bound_us, Event::Answered(process, call, failed));
+    }
+
+    fn arrives(&mut self, request: Request, now_us: u64) {
+        let Request {
+            process,
+            call,
+            ask,
+            back_us,
+        } = request;
+        let server = &mut self.server;
+        let reply = match ask {
+            Ask::Acquire { claim, until_us } => match server.acquire((process, claim), now_us) {
+                Ok(granted) => {
+                    Reply::Acquire(AcquireAnswer::Granted(grant(granted), confirmed(granted)))
+                }
+                Err(true) => Reply::Acquire(AcquireAnswer::ClaimOver),
+                Err(false) if now_us < until_us => {
+                    self.line.push(request);
+                    self.put(until_us, Event::Line);
+                    return;
+                }
+                Err(false) => Reply::Acquire(AcquireAnswer::NotNow { retry_after: None }),
+            },
+            Ask::Renew { generation } => Reply::Renew(
+                server
+                    .renew(process, generation, now_us)
+                    .map_or_else(RenewAnswer::Lost, |g| RenewAnswer::Confirmed(confirmed(g))),
+            ),
+            Ask::Release { generation } => Reply::Release(
+                server
+                    .release(process, generation)
+                    .map_or_else(ReleaseAnswer::Lost, |()| ReleaseAnswer::Done),
+            ),
+        };
+        if let Some(back_us) = back_us {
+            self.put(now_us + back_us, Event::Answered(process, call, reply));
+        }
+    }
+
+    fn look_at_line(&mut self, now_us: u64) {
+        for request in std::mem::take(&mut self.line) {
+            self.arrives(request, now_us);
+        }
+    }
+}
+
+fn grant(granted: Granted) -> Grant {
+    Grant {
+        generation: Generation::try_from(granted.generation).expect("a small number"),
+        attempt: 0,
+        payload: None,
+        principal: None,
+    }
+}
+
+fn confirmed(granted: Granted) -> Confirmed {
+    Confirmed {
+        remaining_ms: granted.remaining_ms,
+        step_down: None,
+    }
+}
+
