@@ -1,5 +1,6 @@
 //! The bar at the top: what this is, as of when, and who looks.
 
+use baton_client::Timestamp;
 use leptos::prelude::*;
 
 use crate::{
@@ -50,8 +51,12 @@ pub fn Header(live: Live, viewer: Option<Viewer>, here: Memo<String>) -> impl In
 fn LiveClock(live: Live) -> impl IntoView {
     let is_live = move || live.phase.get() == Phase::Live;
     let now = text(move || {
+        let now = live.now_s.get();
+        if now == Timestamp::default() {
+            return "Not read yet".to_owned();
+        }
         let word = if is_live() { "Live" } else { "As of" };
-        format!("{word} {} UTC", time_of_day(live.now_s.get()))
+        format!("{word} {} UTC", time_of_day(now))
     });
     view! {
         <span class="live" class:on=is_live title="The database’s clock">

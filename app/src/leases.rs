@@ -69,12 +69,13 @@ fn Whole(
     address: String,
 ) -> impl IntoView {
     let here = text(move || asked.with(Asked::href));
+    let in_doubt = move || matches!(live.phase.get(), Phase::Stale | Phase::SignedOut);
     view! {
         <Header live viewer here />
         <StaleBanner live here />
-        <main>
+        <main class:in-doubt=in_doubt>
             <h1>"Leases"</h1>
-            <TotalsLine totals=list.totals asked />
+            <TotalsLine list asked />
             <SearchForm asked />
             <Body live list asked address here />
             <Pages asked next=list.next />
@@ -82,6 +83,10 @@ fn Whole(
         </main>
     }
 }
+
+/// The pause before reading what could not be read again.
+#[cfg(feature = "hydrate")]
+const READ_AGAIN: std::time::Duration = std::time::Duration::from_secs(5);
 
 const WITHOUT_SCRIPT: &str = "<p class=\"small muted\">Without JavaScript this page does not \
      update by itself: reload it to see how things stand.</p>";
@@ -159,22 +164,33 @@ fn take(live: Live, list: LeaseList, asked: Asked, opened: Opened) -> bool {
     true
 }
 
-/// Reads again when the address asks for something else.
+/// Reads again when the address asks for something else, and every now and
+/// then while it could not be read.
 #[cfg(feature = "hydrate")]
 fn turn(live: Live, list: LeaseList, asked: Memo<Asked>) {
+    let read = move || {
+        let Some(said) = asked.try_get_untracked() else {
+            return; // The page was left.
+        };
+        leptos::task::spawn_local(async move {
+            let answer = open_leases(said.query()).await;
+            // Unless something else is asked by now.
+            if asked.try_get_untracked().as_ref() == Some(&said) {
+                take(live, list, said, answer.unwrap_or_else(unanswered));
+            }
+        });
+    };
     Effect::new(move |before: Option<Asked>| {
         let now = asked.get();
         if before.is_some_and(|before| before != now) {
-            let said = now.clone();
-            leptos::task::spawn_local(async move {
-                let answer = open_leases(said.query()).await;
-                // Unless something else is asked by now, or the page was left.
-                if asked.try_get_untracked().as_ref() == Some(&said) {
-                    take(live, list, said, answer.unwrap_or_else(unanswered));
-                }
-            });
+            read();
         }
         now
+    });
+    Effect::new(move |_| {
+        if list.problem.with(Option::is_some) {
+            set_timeout(read, READ_AGAIN);
+        }
     });
 }
 
@@ -185,6 +201,7 @@ fn title(live: Live, list: LeaseList) -> impl Fn() -> String + Send + Sync + 'st
             lapsed, flapping, ..
         } = list.totals.get();
         let state = match (live.phase.get(), lapsed, flapping) {
+            _ if list.problem.with(Option::is_some) => "Not read".to_owned(),
             (Phase::Stale, _, _) => "Not connected".to_owned(),
             (Phase::SignedOut, _, _) => "Signed out".to_owned(),
             (_, 0, 0) => "Leases".to_owned(),

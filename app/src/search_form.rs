@@ -68,6 +68,7 @@ pub fn SearchForm(asked: Memo<Asked>) -> impl IntoView {
                 value=at_first.search
                 prop:value=move || asked.with(|asked| asked.search.clone())
             />
+            <button type="submit">"Search"</button>
             <select
                 node_ref=state
                 name="state"
@@ -86,7 +87,6 @@ pub fn SearchForm(asked: Memo<Asked>) -> impl IntoView {
             >
                 {sorts.collect_view()}
             </select>
-            <button type="submit">"Search"</button>
         </form>
     }
 }

@@ -6,6 +6,7 @@ use leptos::prelude::*;
 use crate::{
     Totals,
     address::{Asked, Show},
+    live::LeaseList,
 };
 
 /// A number: its word, where it is found, and what it leads to. What needs
@@ -35,7 +36,10 @@ const FIGURES: [Figure; 6] = [
 
 /// The numbers.
 #[component]
-pub fn TotalsLine(totals: RwSignal<Totals>, asked: Memo<Asked>) -> impl IntoView {
+pub fn TotalsLine(list: LeaseList, asked: Memo<Asked>) -> impl IntoView {
+    let totals = list.totals;
+    // Before anything was read there is no number, not even zero.
+    let unread = move || list.opened.with(Option::is_none);
     let figures = FIGURES.map(|(word, count, show)| {
         let count = Memo::new(move |_| totals.with(count));
         let alert = move || matches!(word, "lapsed" | "flapping") && count.get() > 0;
@@ -69,7 +73,7 @@ pub fn TotalsLine(totals: RwSignal<Totals>, asked: Memo<Asked>) -> impl IntoView
         }
     });
     view! {
-        <ul class="totals" aria-label="Leases by state">
+        <ul class="totals" aria-label="Leases by state" hidden=unread>
             {figures.collect_view()}
         </ul>
     }
