@@ -42,7 +42,8 @@ impl ConnectionArgs {
         })
     }
 
-    fn token(&self) -> Result<Option<String>, Failure> {
+    /// The API token, if there is one.
+    pub fn token(&self) -> Result<Option<String>, Failure> {
         let text = match &self.token_file {
             Some(file) => std::fs::read_to_string(file).map_err(|error| {
                 let file = file.display();

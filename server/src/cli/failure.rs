@@ -20,6 +20,8 @@ pub enum Exit {
     NotAuthorised = 4,
     /// The server or the database cannot be reached.
     Unreachable = 5,
+    /// `baton run` could not have the lease. As `EX_TEMPFAIL`: try again later.
+    NotHad = 75,
 }
 
 /// Why a command ends without having done its work.
@@ -56,6 +58,18 @@ impl Failure {
     /// The code that the program will end with.
     pub fn exit(&self) -> Exit {
         self.exit
+    }
+
+    /// What was wrong, in words.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// With another exit code.
+    #[must_use]
+    pub fn with_exit(mut self, exit: Exit) -> Self {
+        self.exit = exit;
+        self
     }
 
     /// Also prints what the server answered, as JSON on standard output.

@@ -11,6 +11,8 @@ mod force;
 mod history;
 mod list;
 mod operator;
+#[cfg(target_os = "linux")]
+mod run;
 mod serve;
 mod show;
 mod tenure;
@@ -63,6 +65,8 @@ Client commands ask the server at --url (BATON_URL) with the token in BATON_TOKE
 #[derive(Debug, Subcommand)]
 enum Command {
     Serve(serve::ServeArgs),
+    #[cfg(target_os = "linux")]
+    Run(run::RunArgs),
     Acquire(acquire::AcquireArgs),
     Renew(tenure::RenewArgs),
     Release(tenure::ReleaseArgs),
@@ -85,6 +89,10 @@ enum Command {
 /// The program: reads the arguments, does what they say, reports what went
 /// wrong on standard error.
 pub fn main() -> ExitCode {
+    #[cfg(target_os = "linux")]
+    if let Some(code) = run::between() {
+        return code;
+    }
     let command = Cli::parse().command;
     let runtime = match tokio::runtime::Runtime::new() {
         Ok(runtime) => runtime,
@@ -93,13 +101,15 @@ pub fn main() -> ExitCode {
         }
     };
     match runtime.block_on(run(command)) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(failure) => failure.report(),
     }
 }
 
-async fn run(command: Command) -> Result<(), Failure> {
-    match command {
+async fn run(command: Command) -> Result<ExitCode, Failure> {
+    let done = match command {
+        #[cfg(target_os = "linux")]
+        Command::Run(args) => return run::run(args).await,
         Command::Serve(args) => serve::run(args).await,
         Command::Acquire(args) => acquire::run(args).await,
         Command::Renew(args) => tenure::renew(args).await,
@@ -118,7 +128,8 @@ async fn run(command: Command) -> Result<(), Failure> {
         Command::Demo(args) => demo::run(args).await,
         Command::User(args) => user::run(args).await,
         Command::Token(args) => token::run(args).await,
-    }
+    };
+    done.map(|()| ExitCode::SUCCESS)
 }
 
 #[cfg(test)]
