@@ -46,7 +46,7 @@ export const test = base.extend<Options & { silence: void }, { server: Server; s
       context.on('console', (message) => {
         if (['error', 'warning'].includes(message.type())) heard.push(`${message.type()}: ${message.text()}`);
       });
-      context.on('weberror', (error) => heard.push(`uncaught: ${error.error().stack}`));
+      context.on('weberror', (error) => heard.push(`uncaught: ${error.error().stack || error.error()}`));
       context.on('dialog', (dialog) => {
         heard.push(`dialog: ${dialog.message()}`);
         dialog.dismiss();
