@@ -365,8 +365,8 @@ impl Member {
                     local.ask(asked.map(StepDownAsked::of));
                 }
             }
-            Action::Stop { over, .. } => {
-                if let Some(local) = &self.local {
+            Action::Stop { epoch, over, .. } => {
+                if let Some(local) = self.local.as_ref().filter(|l| l.epoch() == epoch) {
                     local.end(Loss::of(over, local.asked()));
                 }
             }

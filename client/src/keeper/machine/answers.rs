@@ -237,7 +237,7 @@ impl Slot {
                 let words = |asked: &Option<Asked>| asked.as_ref().map(|a| a.words.clone());
                 if words(&asked) != words(&new_asked) {
                     let asked = new_asked.clone();
-                    actions.push(Action::StepDown { key, epoch, asked });
+                    actions.push(Action::StepDown { key, asked });
                 }
                 let bounds = new_bounds;
                 actions.push(Action::Extend { key, epoch, bounds });
@@ -290,13 +290,8 @@ impl Slot {
             key: self.key,
             went,
         });
-        if went == LetGo::Unconfirmed {
-            // It may still be there to renew; if not, that will be said.
-            if !self.closing {
-                self.phase = Phase::GivenUp { grant };
-            }
-            return;
-        }
+        // Also if nobody knows: the release may still arrive, and would end a
+        // tenure that was renewed meanwhile. So this one is never taken up again.
         self.claim += 1;
         if stepped_down {
             self.stay_away_until = now.plus(self.timing.interval());

@@ -177,7 +177,6 @@ impl Machine {
                     key: slot.key,
                     call,
                     claim: slot.claim,
-                    wait_ms: slot.wait_ms,
                     bound,
                 },
             });

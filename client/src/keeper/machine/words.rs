@@ -129,7 +129,7 @@ pub(crate) enum Action {
         call: CallId,
         /// The same number means the same claim id.
         claim: u64,
-        wait_ms: u64,
+        /// Of the answer, once the wait in line is over.
         bound: Duration,
     },
     /// The answer is no longer of interest.
@@ -160,11 +160,7 @@ pub(crate) enum Action {
         bounds: Bounds,
     },
     /// An operator asks it to end, or no longer does.
-    StepDown {
-        key: Key,
-        epoch: Epoch,
-        asked: Option<Asked>,
-    },
+    StepDown { key: Key, asked: Option<Asked> },
     /// It must stop now.
     Stop { key: Key, epoch: Epoch, over: Over },
     /// A release is through.

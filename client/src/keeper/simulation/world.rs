@@ -267,12 +267,12 @@ impl<'a> World<'a> {
             Action::Acquire {
                 call,
                 claim,
-                wait_ms,
                 bound,
                 ..
             } => {
-                let until_us = now_us + wait_ms * 1_000;
-                let bound_us = bound.as_micros() as u64 + wait_ms * 1_000;
+                let wait_us = self.script.wait_ms * 1_000;
+                let until_us = now_us + wait_us;
+                let bound_us = bound.as_micros() as u64 + wait_us;
                 let failed = AcquireAnswer::Failed { retry_after: None };
                 let ask = Ask::Acquire { claim, until_us };
                 self.send(number, call, ask, Reply::Acquire(failed), now_us, bound_us);
