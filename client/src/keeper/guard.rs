@@ -74,12 +74,10 @@ impl Local {
         // An extension that comes at this very moment finds a 0, or was there
         // first and counts.
         give_up != 0
-            && match self.give_up.compare_exchange(
-                give_up,
-                0,
-                Ordering::AcqRel,
-                Ordering::Acquire,
-            ) {
+            && match self
+                .give_up
+                .compare_exchange(give_up, 0, Ordering::AcqRel, Ordering::Acquire)
+            {
                 Ok(_) => {
                     self.over.cancel();
                     false

@@ -285,8 +285,10 @@ impl Runtime {
                     return;
                 };
                 let claim_id = format!("{}-{claim}", member.claims);
-                let (lease, acquire) =
-                    (member.lease.clone(), member.options.acquire(holder, claim_id));
+                let (lease, acquire) = (
+                    member.lease.clone(),
+                    member.options.acquire(holder, claim_id),
+                );
                 let abort = self.calls.spawn(async move {
                     let (answer, error) = calls::acquire(&client, &lease, &acquire, bound).await;
                     Done::Acquired(key, call, answer, error)
@@ -357,7 +359,10 @@ impl Member {
                 }
             }
             Action::Extend { epoch, bounds, .. } => {
-                let over = self.local.as_ref().is_some_and(|local| !local.extend(bounds));
+                let over = self
+                    .local
+                    .as_ref()
+                    .is_some_and(|local| !local.extend(bounds));
                 return over.then_some(epoch);
             }
             Action::StepDown { asked, .. } => {
@@ -386,4 +391,3 @@ impl Member {
         None
     }
 }
-

@@ -309,7 +309,11 @@ impl Slot {
 
     /// After a failed renewal: soon, for the deadline runs, and never so soon
     /// that a server in trouble gets more of it.
-    pub(super) fn renew_again(&mut self, retry_after: Option<Duration>, jitter: Jitter) -> Duration {
+    pub(super) fn renew_again(
+        &mut self,
+        retry_after: Option<Duration>,
+        jitter: Jitter,
+    ) -> Duration {
         self.failures += 1;
         let interval = self.timing.interval();
         let wait =

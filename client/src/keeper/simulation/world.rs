@@ -38,7 +38,8 @@ struct Process {
 
 impl Process {
     fn holds(&self, at_us: u64) -> bool {
-        self.guard.is_some_and(|guard| moment(at_us) < guard.give_up)
+        self.guard
+            .is_some_and(|guard| moment(at_us) < guard.give_up)
     }
 }
 
@@ -185,7 +186,12 @@ impl<'a> World<'a> {
             let Some(guard) = process.guard.filter(|_| process.holds(at_us)) else {
                 continue;
             };
-            if self.seen.writes.last().is_some_and(|&w| guard.generation < w) {
+            if self
+                .seen
+                .writes
+                .last()
+                .is_some_and(|&w| guard.generation < w)
+            {
                 self.seen.refused_believers += 1;
             } else if self.seen.writes.last() != Some(&guard.generation) {
                 self.seen.writes.push(guard.generation);
@@ -255,7 +261,10 @@ impl<'a> World<'a> {
         let process = &mut self.processes[number];
         if let Some(next) = process.machine.next_at() {
             let at_us = next.nanos().div_ceil(1_000).max(now_us + 1);
-            if process.wake_us.is_none_or(|wake_us| at_us < wake_us || wake_us <= now_us) {
+            if process
+                .wake_us
+                .is_none_or(|wake_us| at_us < wake_us || wake_us <= now_us)
+            {
                 process.wake_us = Some(at_us);
                 self.put(at_us, Event::Wake(number));
             }
@@ -265,10 +274,7 @@ impl<'a> World<'a> {
     fn perform(&mut self, number: usize, action: Action, now_us: u64) {
         match action {
             Action::Acquire {
-                call,
-                claim,
-                bound,
-                ..
+                call, claim, bound, ..
             } => {
                 let wait_us = self.script.wait_ms * 1_000;
                 let until_us = now_us + wait_us;
@@ -421,4 +427,3 @@ fn confirmed(granted: Granted) -> Confirmed {
         step_down: None,
     }
 }
-
