@@ -112,6 +112,8 @@ fn live(args: WatcherArgs) -> ExitCode {
 }
 
 async fn watch(args: WatcherArgs) -> io::Result<()> {
+    // Or it would be called `exe`, after the way it was started.
+    let _ = rustix::thread::set_name(c"baton-watcher");
     // Fails for who leads a process group already, and that is fine too.
     let _ = setsid();
     set_child_subreaper(Some(getpid()))?;

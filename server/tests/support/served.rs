@@ -1,0 +1,160 @@
+//! The real server as a process of its own, for tests of real holders: it can be
+//! killed and started again at the same address.
+
+use std::{
+    fs,
+    net::TcpListener,
+    process::{Child, Command, Output, Stdio},
+    time::{Duration, Instant},
+};
+
+use baton_client::{Client, LeaseQuery};
+use tempfile::TempDir;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_baton");
+const HOLDER_TOKEN: &str = "baton_the-first-holders-token-of-these-tests";
+
+/// A server, its database and two tokens.
+pub struct Served {
+    /// Where it is.
+    pub url: String,
+    address: String,
+    database: String,
+    operator_token: String,
+    server: Child,
+    folder: TempDir,
+}
+
+impl Served {
+    /// On a new SQLite file.
+    pub async fn start() -> Self {
+        Self::on(None).await
+    }
+
+    /// On this database, or on a new SQLite file.
+    pub async fn on(database: Option<String>) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        let file = format!("sqlite://{}/baton.db", folder.path().display());
+        let database = database.unwrap_or(file);
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port is free");
+        let address = listener
+            .local_addr()
+            .expect("it has an address")
+            .to_string();
+        drop(listener);
+        let mut served = Self {
+            url: format!("http://{address}"),
+            server: serve(&address, &database, &folder),
+            address,
+            database,
+            operator_token: String::new(),
+            folder,
+        };
+        served.ready().await;
+        served.operator_token = served.create_operator();
+        served
+    }
+
+    /// Waits until it answers.
+    async fn ready(&mut self) {
+        let client = self.client();
+        let started = Instant::now();
+        while let Err(error) = client.leases(&LeaseQuery::default()).await {
+            let ended = self.server.try_wait().expect("it is our child");
+            assert!(
+                ended.is_none() && started.elapsed() < Duration::from_secs(60),
+                "the server did not start: {ended:?} {error}\n{}",
+                self.log()
+            );
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    fn create_operator(&self) -> String {
+        let made = Command::new(PROGRAM)
+            .args(["token", "create", "--name", "operator", "--role", "operator"])
+            .args(["--database", &self.database])
+            .output()
+            .expect("the program starts");
+        assert!(made.status.success(), "{made:?}");
+        String::from_utf8_lossy(&made.stdout).trim().to_owned()
+    }
+
+    /// Kills it, as a power cut would.
+    pub fn kill(&mut self) {
+        self.server.kill().expect("it is our child");
+        self.server.wait().expect("it is our child");
+    }
+
+    /// Starts it again at the same address, and waits until it answers.
+    pub async fn come_back(&mut self) {
+        self.server = serve(&self.address, &self.database, &self.folder);
+        self.ready().await;
+    }
+
+    /// Where it listens, as host and port.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// A folder that goes with it.
+    pub fn folder(&self) -> &std::path::Path {
+        self.folder.path()
+    }
+
+    /// As a holder.
+    pub fn client(&self) -> Client {
+        Client::new(&self.url, Some(HOLDER_TOKEN.into())).expect("an address and a token")
+    }
+
+    /// As an operator.
+    pub fn operator(&self) -> Client {
+        Client::new(&self.url, Some(self.operator_token.clone())).expect("an address and a token")
+    }
+
+    /// The program as a client of this server, with the holder's token.
+    pub fn baton(&self) -> Command {
+        let mut command = Command::new(PROGRAM);
+        command
+            .env("BATON_URL", &self.url)
+            .env("BATON_TOKEN", HOLDER_TOKEN);
+        command
+    }
+
+    /// The whole log, one JSON object a line, as the program exports it.
+    pub fn export(&self) -> Output {
+        self.baton()
+            .args(["export", "--format", "jsonl"])
+            .output()
+            .expect("the program starts")
+    }
+
+    /// What the server said.
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.folder.path().join("server.log")).unwrap_or_default()
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+    }
+}
+
+fn serve(address: &str, database: &str, folder: &TempDir) -> Child {
+    let log = fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(folder.path().join("server.log"))
+        .expect("a log can be made");
+    Command::new(PROGRAM)
+        .args(["serve", "--listen", address, "--database", database])
+        .env("BATON_HOLDER_TOKEN", HOLDER_TOKEN)
+        .env("BATON_ADMIN_PASSWORD", "correct horse battery staple")
+        .stdin(Stdio::null())
+        .stdout(log.try_clone().expect("a log can be shared"))
+        .stderr(log)
+        .spawn()
+        .expect("the program starts")
+}
