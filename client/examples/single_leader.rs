@@ -30,8 +30,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
                 println!("stopped: {lost}");
             }
             asked = tenure.step_down_asked() => {
+                // There is time to finish something. Then the tenure is
+                // dropped, and with that the lease let go.
                 println!("asked to stop: {}", asked.words.reason);
-                tenure.release().await?;
             }
             _ = tokio::signal::ctrl_c() => {
                 // The work was dropped; nobody has to wait for the ttl.

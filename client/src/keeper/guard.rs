@@ -1,6 +1,9 @@
 //! A tenure in the hands of the program: what it is, whether it still holds,
 //! and the ways in which it ends.
 
+#[cfg(test)]
+mod tests;
+
 use std::{
     future::poll_fn,
     pin::pin,

@@ -148,3 +148,71 @@ impl Leaders {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::{
+        io::{AsyncReadExt as _, AsyncWriteExt as _},
+        net::TcpListener,
+    };
+
+    use super::*;
+
+    const PAGE: &str = r#"{"items":[{"lease":"a","state":"held","holder":"h","generation":7,
+        "granted_at":null,"renewed_at":null,"expires_at":null,"takeable_at":null,
+        "remaining_ms":10000,"ttl_ms":10000,"grace_ms":0,"attempt":0,"principal":null,
+        "status":null,"protected":false,"step_down":null,"paused":null,"barred":null,
+        "reserved":null,"blocked":null,"flapping":1,"now":"2026-11-29T02:14:07.000000Z"}],
+        "next":null,"now":"2026-11-29T02:14:07.000000Z"}"#;
+
+    /// Answers with the page as often as said, and then hangs up.
+    async fn server(answers: usize) -> Client {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = format!("http://{}", listener.local_addr().expect("an address"));
+        tokio::spawn(async move {
+            let mut answered = 0;
+            while let Ok((mut socket, _)) = listener.accept().await {
+                let _ = socket.read(&mut [0; 4096]).await;
+                answered += 1;
+                if answered <= answers {
+                    let head = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length:";
+                    let answer = format!("{head} {}\r\n\r\n{PAGE}", PAGE.len());
+                    let _ = socket.write_all(answer.as_bytes()).await;
+                }
+            }
+        });
+        Client::new(&address, None).expect("a client")
+    }
+
+    fn name(text: &str) -> LeaseName {
+        text.parse().expect("a lease name")
+    }
+
+    #[tokio::test]
+    async fn a_failed_read_forgets_nothing() {
+        let leaders = Leaders::new(server(1).await, String::new(), Duration::ZERO);
+        let first = leaders.leader(&name("a")).await.expect("it was read");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        let later = leaders.leader(&name("a")).await.expect("it is still known");
+        assert_eq!(later.holder, first.holder);
+        assert!(later.holder.is_some_and(|holder| holder.as_str() == "h"));
+        assert!(later.age >= Duration::from_millis(20), "and says its age");
+        let none = leaders.leader(&name("b")).await.expect("all were read");
+        assert!(none.holder.is_none());
+    }
+
+    #[tokio::test]
+    async fn a_recent_read_is_not_repeated() {
+        let leaders = Leaders::new(server(1).await, String::new(), Duration::from_secs(60));
+        for _ in 0..3 {
+            assert!(leaders.leader(&name("a")).await.is_ok());
+        }
+    }
+
+    #[tokio::test]
+    async fn what_was_never_read_is_unknown() {
+        let leaders = Leaders::new(server(0).await, String::new(), Duration::ZERO);
+        let unknown = leaders.leader(&name("a")).await;
+        assert!(matches!(unknown, Err(LeaderError::Unread(_))));
+    }
+}
