@@ -5,18 +5,13 @@
 use std::collections::BTreeMap;
 
 use super::{
-    script::{Fate, Script},
-    server::{Granted, Server},
+    network::{Ask, Reply, Request},
+    script::Script,
+    server::Server,
 };
-use crate::{
-    Generation,
-    keeper::{
-        machine::{
-            AcquireAnswer, Action, CallId, Confirmed, Epoch, Grant, Key, Machine, ReleaseAnswer,
-            RenewAnswer,
-        },
-        timing::{Jitter, Moment, Timing},
-    },
+use crate::keeper::{
+    machine::{AcquireAnswer, Action, CallId, Epoch, Key, Machine, ReleaseAnswer, RenewAnswer},
+    timing::{Jitter, Moment, Timing},
 };
 
 /// Every process contends for the one lease there is.
@@ -43,31 +38,8 @@ impl Process {
     }
 }
 
-#[derive(Debug, Clone, Copy)]
-enum Ask {
-    Acquire { claim: u64, until_us: u64 },
-    Renew { generation: u64 },
-    Release { generation: u64 },
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Request {
-    process: usize,
-    call: CallId,
-    ask: Ask,
-    /// When its answer is there after it was given; `None` if it gets lost.
-    back_us: Option<u64>,
-}
-
 #[derive(Debug, Clone)]
-enum Reply {
-    Acquire(AcquireAnswer),
-    Renew(RenewAnswer),
-    Release(ReleaseAnswer),
-}
-
-#[derive(Debug, Clone)]
-enum Event {
+pub(super) enum Event {
     Rate(u64),
     Jump(i64),
     /// Those who wait in line are looked at.
@@ -94,13 +66,13 @@ pub(super) struct Seen {
 }
 
 pub(super) struct World<'a> {
-    script: &'a Script,
-    server: Server,
+    pub(super) script: &'a Script,
+    pub(super) server: Server,
     processes: Vec<Process>,
     events: BTreeMap<(u64, u64), Event>,
-    line: Vec<Request>,
+    pub(super) line: Vec<Request>,
     counter: u64,
-    messages: usize,
+    pub(super) messages: usize,
     jitters: usize,
     seen: Seen,
 }
@@ -199,7 +171,7 @@ impl<'a> World<'a> {
         }
     }
 
-    fn put(&mut self, at_us: u64, event: Event) {
+    pub(super) fn put(&mut self, at_us: u64, event: Event) {
         self.counter += 1;
         self.events.insert((at_us, self.counter), event);
     }
@@ -340,90 +312,5 @@ impl<'a> World<'a> {
             | Action::Halted { .. }
             | Action::Forgotten { .. } => {}
         }
-    }
-
-    /// The process hears after `bound_us` at the latest, and perhaps once more
-    /// when the answer comes after that.
-    fn send(
-        &mut self,
-        process: usize,
-        call: CallId,
-        ask: Ask,
-        failed: Reply,
-        now_us: u64,
-        bound_us: u64,
-    ) {
-        self.messages += 1;
-        let fates = &self.script.fates;
-        let Fate { there_ms, back_ms } = fates[self.messages % fates.len()];
-        if let Some(there_ms) = there_ms {
-            let request = Request {
-                process,
-                call,
-                ask,
-                back_us: back_ms.map(|ms| ms * 1_000),
-            };
-            self.put(now_us + there_ms * 1_000, Event::Arrives(request));
-        }
-        self.put(now_us + bound_us, Event::Answered(process, call, failed));
-    }
-
-    fn arrives(&mut self, request: Request, now_us: u64) {
-        let Request {
-            process,
-            call,
-            ask,
-            back_us,
-        } = request;
-        let server = &mut self.server;
-        let reply = match ask {
-            Ask::Acquire { claim, until_us } => match server.acquire((process, claim), now_us) {
-                Ok(granted) => {
-                    Reply::Acquire(AcquireAnswer::Granted(grant(granted), confirmed(granted)))
-                }
-                Err(true) => Reply::Acquire(AcquireAnswer::ClaimOver),
-                Err(false) if now_us < until_us => {
-                    self.line.push(request);
-                    self.put(until_us, Event::Line);
-                    return;
-                }
-                Err(false) => Reply::Acquire(AcquireAnswer::NotNow { retry_after: None }),
-            },
-            Ask::Renew { generation } => Reply::Renew(
-                server
-                    .renew(process, generation, now_us)
-                    .map_or_else(RenewAnswer::Lost, |g| RenewAnswer::Confirmed(confirmed(g))),
-            ),
-            Ask::Release { generation } => Reply::Release(
-                server
-                    .release(process, generation)
-                    .map_or_else(ReleaseAnswer::Lost, |()| ReleaseAnswer::Done),
-            ),
-        };
-        if let Some(back_us) = back_us {
-            self.put(now_us + back_us, Event::Answered(process, call, reply));
-        }
-    }
-
-    fn look_at_line(&mut self, now_us: u64) {
-        for request in std::mem::take(&mut self.line) {
-            self.arrives(request, now_us);
-        }
-    }
-}
-
-fn grant(granted: Granted) -> Grant {
-    Grant {
-        generation: Generation::try_from(granted.generation).expect("a small number"),
-        attempt: 0,
-        payload: None,
-        principal: None,
-    }
-}
-
-fn confirmed(granted: Granted) -> Confirmed {
-    Confirmed {
-        remaining_ms: granted.remaining_ms,
-        step_down: None,
     }
 }
