@@ -3,21 +3,7 @@
 //!
 //! # Ten lines
 //!
-//! ```no_run
-//! # async fn sweep(_generation: baton_client::Generation) {}
-//! use baton_client::{Client, keeper::{HoldOptions, Keeper, KeeperOptions}};
-//!
-//! # #[tokio::main] async
-//! fn main() -> Result<(), Box<dyn std::error::Error>> {
-//!     let client = Client::new("http://127.0.0.1:7400", std::env::var("BATON_TOKEN").ok())?;
-//!     let keeper = Keeper::new(client, KeeperOptions::default());
-//!     let mut lease = keeper.hold("sweeper".parse()?, HoldOptions::default());
-//!     loop {
-//!         let tenure = lease.tenure().await?; // waits until it is ours
-//!         let _lost = tenure.run(sweep(tenure.generation())).await; // dropped when it no longer is
-//!     }
-//! }
-//! ```
+#![doc = include_str!("ten_lines.md")]
 //!
 //! `sweep` runs in at most one process at a time. If that process dies, or
 //! cannot reach the server, another one takes over within the ttl (15 s by
@@ -192,5 +178,18 @@ impl Keeper {
         if self.commands.send(Command::Flush { reply }).is_ok() {
             let _ = done.await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_readme_shows_the_lines_that_the_doc_test_compiles() {
+        let lines = include_str!("ten_lines.md").replace("rust,no_run", "rust");
+        let readme = include_str!("../../../README.md");
+        assert!(readme.contains(&lines), "the README has ten_lines.md");
+        let code = lines.lines().filter(|line| !line.trim().is_empty());
+        let fences = 2;
+        assert!(code.count() - fences <= 10);
     }
 }
