@@ -18,7 +18,11 @@ async fn kill_minus_nine_leaves_nothing_behind() {
     let mut running = stubborn(&served, "kill-9", "killed", &["--ttl", "3s"]);
     running.signal("KILL");
     next_holder(&served.client(), "kill-9").await;
-    assert_eq!(running.living(), [], "when the lease is granted to the next");
+    assert_eq!(
+        running.living(),
+        [],
+        "when the lease is granted to the next"
+    );
     assert!(running.wait().code().is_none(), "it was killed");
     until("the watcher is gone too", || {
         running.watcher().is_none().then_some(())
@@ -31,7 +35,11 @@ async fn a_stopped_run_loses_its_work_in_time_and_contends_again_when_it_wakes()
     let running = stubborn(&served, "stopped", "sleeper", &["--ttl", "3s"]);
     running.signal("STOP");
     let next = next_holder(&served.client(), "stopped").await;
-    assert_eq!(running.living(), [], "when the lease is granted to the next");
+    assert_eq!(
+        running.living(),
+        [],
+        "when the lease is granted to the next"
+    );
 
     running.signal("CONT");
     tokio::time::sleep(Duration::from_millis(500)).await;

@@ -68,7 +68,10 @@ async fn the_other_codes_are_those_of_every_command() {
     let served = Served::start().await;
     let mut stranger = served.baton();
     stranger.env("BATON_TOKEN", "baton_nobody");
-    assert_eq!(Running::start(stranger, "h", &["a", "--", "true"]).code(), 4);
+    assert_eq!(
+        Running::start(stranger, "h", &["a", "--", "true"]).code(),
+        4
+    );
     let mut nowhere = served.baton();
     nowhere.env("BATON_URL", "http://127.0.0.1:9");
     let arguments = ["a", "--wait", "500ms", "--", "true"];
@@ -104,7 +107,10 @@ async fn the_command_knows_its_tenure_and_not_the_token() {
     assert_eq!(code(&served, &["known", "--pass-token"], &script), 0);
     let environment = fs::read_to_string(&path).expect("it was written");
     assert!(environment.contains("BATON_TOKEN=baton_"));
-    assert!(!environment.contains("BATON_PAYLOAD"), "the new one has none");
+    assert!(
+        !environment.contains("BATON_PAYLOAD"),
+        "the new one has none"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -120,7 +126,10 @@ async fn signals_are_passed_on_and_term_ends_when_the_command_did() {
     written(&path);
     running.signal("USR1");
     until("it heard", || {
-        fs::read_to_string(&path).ok()?.contains("usr1").then_some(())
+        fs::read_to_string(&path)
+            .ok()?
+            .contains("usr1")
+            .then_some(())
     });
     running.signal("TERM");
     assert_eq!(running.code(), 42);
@@ -176,7 +185,10 @@ async fn a_step_down_lets_the_command_finish_and_the_successor_comes_next() {
     let next = next.expect("it is reserved for this one");
     assert_eq!(next.holder, Some(acquire.holder));
     assert_eq!(written(&path), "finished\n", "before the lease went on");
-    assert!(asked.elapsed() < Duration::from_secs(15), "well before the deadline");
+    assert!(
+        asked.elapsed() < Duration::from_secs(15),
+        "well before the deadline"
+    );
     assert_eq!(running.living(), []);
     // It contends again meanwhile.
     running.signal("TERM");
@@ -186,7 +198,14 @@ async fn a_step_down_lets_the_command_finish_and_the_successor_comes_next() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_status_command_says_how_far_the_work_is() {
     let served = Served::start().await;
-    let arguments = ["swept", "--ttl", "1s", "--status-cmd", "echo sweep 3/9", "--"];
+    let arguments = [
+        "swept",
+        "--ttl",
+        "1s",
+        "--status-cmd",
+        "echo sweep 3/9",
+        "--",
+    ];
     let arguments: Vec<&str> = arguments.into_iter().chain(["sleep", "1000"]).collect();
     let _running = Running::start(served.baton(), "sweeper", &arguments);
     let lease = "swept".parse().expect("a lease");

@@ -2,9 +2,12 @@
 //! everything that the command starts inherits `BATON_HOLDER`, by which it is
 //! found however it was daemonised.
 
+// Every test program uses some of it.
+#![allow(dead_code)]
+
 use std::{
     fs,
-    process::{Child, Command, ExitStatus},
+    process::{Child, Command, ExitStatus, Stdio},
     time::{Duration, Instant},
 };
 
@@ -40,7 +43,8 @@ impl Running {
         }
     }
 
-    /// Sends it a signal by its name.
+    /// Sends it a signal by its name. Only before its end was noticed: until
+    /// then its number is its own.
     pub fn signal(&self, name: &str) {
         signal(self.pid(), name);
     }
@@ -72,7 +76,14 @@ impl Running {
 
     /// Waits for its end.
     pub fn wait(&mut self) -> ExitStatus {
-        until("baton run has ended", || self.child.try_wait().expect("our child"))
+        until("baton run has ended", || {
+            self.child.try_wait().expect("our child")
+        })
+    }
+
+    /// Whether it has ended.
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("our child").is_some()
     }
 
     /// Waits for its exit code.
@@ -94,6 +105,14 @@ pub fn signal(pid: i32, name: &str) {
         .args(["-s", name, &pid.to_string()])
         .status();
     assert!(sent.expect("kill can run").success(), "{name} to {pid}");
+}
+
+/// As [`signal`], to a process that may be gone.
+pub fn signal_if_there(pid: i32, name: &str) {
+    let _ = Command::new("kill")
+        .args(["-s", name, &pid.to_string()])
+        .stderr(Stdio::null())
+        .status();
 }
 
 /// Waits for something, a minute at most.

@@ -1,10 +1,13 @@
 //! The real server as a process of its own, for tests of real holders: it can be
 //! killed and started again at the same address.
 
+// Every test program uses some of it.
+#![allow(dead_code)]
+
 use std::{
     fs,
     net::TcpListener,
-    process::{Child, Command, Output, Stdio},
+    process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
 
@@ -72,7 +75,9 @@ impl Served {
 
     fn create_operator(&self) -> String {
         let made = Command::new(PROGRAM)
-            .args(["token", "create", "--name", "operator", "--role", "operator"])
+            .args([
+                "token", "create", "--name", "operator", "--role", "operator",
+            ])
             .args(["--database", &self.database])
             .output()
             .expect("the program starts");
@@ -119,14 +124,6 @@ impl Served {
             .env("BATON_URL", &self.url)
             .env("BATON_TOKEN", HOLDER_TOKEN);
         command
-    }
-
-    /// The whole log, one JSON object a line, as the program exports it.
-    pub fn export(&self) -> Output {
-        self.baton()
-            .args(["export", "--format", "jsonl"])
-            .output()
-            .expect("the program starts")
     }
 
     /// What the server said.

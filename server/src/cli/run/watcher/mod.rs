@@ -35,8 +35,8 @@ use tokio::{
     signal::unix::{Signal as Signals, SignalKind, signal},
 };
 
-pub use inbox::send_stdin;
 use inbox::Heard;
+pub use inbox::send_stdin;
 use plan::{Act, Plan};
 pub use protocol::{Order, Report};
 use starter::StarterArgs;
