@@ -91,7 +91,7 @@ pub(super) async fn renew(
     holder: &HolderId,
     renewals: &[(LeaseName, Due)],
     bound: Duration,
-) -> Vec<(Key, RenewAnswer)> {
+) -> Vec<Answered> {
     let asked = Renewals {
         renewals: renewals
             .iter()
@@ -106,55 +106,75 @@ pub(super) async fn renew(
     };
     match client.send(Call::renewals(&asked).within(bound)).await {
         Ok(answer) => each(holder, renewals, answer.value),
+        Err(CallError::Refused(problem)) => {
+            let all = renewals.iter();
+            all.map(|(_, due)| Answered::refused(due.key, problem.clone()))
+                .collect()
+        }
         Err(failed) => {
             let retry_after = failed.retry_after();
-            renewals
-                .iter()
-                .map(|(_, due)| (due.key, RenewAnswer::Failed { retry_after }))
+            let answer = RenewAnswer::Failed { retry_after };
+            let all = renewals.iter();
+            all.map(|(_, due)| Answered::plain(due.key, answer.clone()))
                 .collect()
         }
     }
 }
 
-fn each(
-    holder: &HolderId,
-    renewals: &[(LeaseName, Due)],
-    answer: Renewed,
-) -> Vec<(Key, RenewAnswer)> {
+/// What a renewal came to, and the refusal's words if somebody should hear them.
+pub(super) struct Answered {
+    pub(super) key: Key,
+    pub(super) answer: RenewAnswer,
+    pub(super) error: Option<HoldError>,
+}
+
+impl Answered {
+    fn plain(key: Key, answer: RenewAnswer) -> Self {
+        Self {
+            key,
+            answer,
+            error: None,
+        }
+    }
+
+    /// A refusal of the whole call, or of one renewal in it.
+    fn refused(key: Key, problem: Box<Problem>) -> Self {
+        let retry_after = problem.retry_after_ms.map(Duration::from_millis);
+        match problem.code {
+            Code::Lost => {
+                let ended = problem.ended.unwrap_or(Ended::Unknown);
+                Self::plain(key, RenewAnswer::Lost(ended))
+            }
+            Code::UnknownLease => Self::plain(key, RenewAnswer::Lost(Ended::Unknown)),
+            _ if problem.status >= 500 || problem.code == Code::RateLimited => {
+                Self::plain(key, RenewAnswer::Failed { retry_after })
+            }
+            _ => Self {
+                key,
+                answer: RenewAnswer::NotAllowed,
+                error: Some(HoldError::Refused(problem)),
+            },
+        }
+    }
+}
+
+/// The renewals' answers, each found by its lease.
+fn each(holder: &HolderId, renewals: &[(LeaseName, Due)], answer: Renewed) -> Vec<Answered> {
     let mut results: BTreeMap<LeaseName, RenewalResult> = answer
         .results
         .into_iter()
         .map(|result| (result.lease().clone(), result))
         .collect();
-    renewals
-        .iter()
-        .map(|(name, due)| {
-            let result = results.remove(name);
-            (due.key, renewed(holder, name, due.generation, result))
-        })
-        .collect()
-}
-
-fn renewed(
-    holder: &HolderId,
-    name: &LeaseName,
-    generation: Generation,
-    result: Option<RenewalResult>,
-) -> RenewAnswer {
-    let failed = RenewAnswer::Failed { retry_after: None };
-    match result {
+    let one = |(name, due): &(LeaseName, Due)| match results.remove(name) {
+        Some(RenewalResult::Refused { body, .. }) => Answered::refused(due.key, body),
         Some(RenewalResult::Done { body, .. }) => {
-            confirmed(&body, name, holder, Some(generation)).map_or(failed, RenewAnswer::Confirmed)
+            let confirmed = confirmed(&body, name, holder, Some(due.generation));
+            let failed = RenewAnswer::Failed { retry_after: None };
+            Answered::plain(due.key, confirmed.map_or(failed, RenewAnswer::Confirmed))
         }
-        Some(RenewalResult::Refused { body, .. }) => match body.code {
-            Code::Lost => RenewAnswer::Lost(body.ended.unwrap_or(Ended::Unknown)),
-            Code::UnknownLease => RenewAnswer::Lost(Ended::Unknown),
-            _ => RenewAnswer::Failed {
-                retry_after: body.retry_after_ms.map(Duration::from_millis),
-            },
-        },
-        None => failed,
-    }
+        None => Answered::plain(due.key, RenewAnswer::Failed { retry_after: None }),
+    };
+    renewals.iter().map(one).collect()
 }
 
 /// Releases.

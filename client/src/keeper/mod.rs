@@ -86,6 +86,7 @@ mod guard;
 mod handle;
 mod leaders;
 mod machine;
+mod member;
 mod options;
 mod runtime;
 #[cfg(test)]

@@ -3,7 +3,6 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::Arc,
     time::Duration,
 };
 
@@ -13,11 +12,11 @@ use tokio::{
 };
 
 use super::{
-    HoldError, HoldOptions, Loss, StepDownAsked, Tenure, calls, clock,
-    guard::Local,
-    machine::{
-        AcquireAnswer, Action, CallId, Epoch, Key, LetGo, Machine, ReleaseAnswer, RenewAnswer,
-    },
+    HoldError, HoldOptions, Tenure,
+    calls::{self, Answered},
+    clock,
+    machine::{AcquireAnswer, Action, CallId, Epoch, Key, LetGo, Machine, ReleaseAnswer},
+    member::Member,
     timing::{Jitter, Timing},
 };
 use crate::{Client, HolderId, LeaseName, RawJson, Release};
@@ -64,21 +63,8 @@ pub(super) enum Command {
 /// What a call came to.
 enum Done {
     Acquired(Key, CallId, AcquireAnswer, Option<HoldError>),
-    Renewed(CallId, Vec<(Key, RenewAnswer)>),
+    Renewed(CallId, Vec<Answered>),
     Released(Key, CallId, ReleaseAnswer),
-}
-
-/// One lease, as the runtime knows it.
-struct Member {
-    lease: LeaseName,
-    options: Box<HoldOptions>,
-    /// The claim ids' common part.
-    claims: String,
-    wanted: Option<oneshot::Sender<Result<Tenure, HoldError>>>,
-    /// Why contending stopped.
-    error: Option<HoldError>,
-    local: Option<Arc<Local>>,
-    releases: Vec<oneshot::Sender<LetGo>>,
 }
 
 pub(super) struct Runtime {
@@ -210,16 +196,7 @@ impl Runtime {
         let timing = Timing::new(options.ttl_ms());
         self.machine
             .add(key, lease.clone(), timing, options.wait_ms());
-        let member = Member {
-            lease,
-            options,
-            claims: format!("{:032x}", fastrand::u128(..)),
-            wanted: None,
-            error: None,
-            local: None,
-            releases: Vec::new(),
-        };
-        self.members.insert(key, member);
+        self.members.insert(key, Member::new(lease, options));
     }
 
     fn done(&mut self, done: Done) {
@@ -233,7 +210,16 @@ impl Runtime {
                 }
                 self.machine.acquired(key, call, answer, now, jitter);
             }
-            Done::Renewed(call, answers) => self.machine.renewed(call, answers, now, jitter),
+            Done::Renewed(call, answers) => {
+                let mut judged = Vec::new();
+                for answered in answers {
+                    if let Some(member) = self.members.get_mut(&answered.key) {
+                        member.error = answered.error;
+                    }
+                    judged.push((answered.key, answered.answer));
+                }
+                self.machine.renewed(call, judged, now, jitter);
+            }
             Done::Released(key, call, answer) => {
                 self.machine.released(key, call, answer, now, jitter);
             }
@@ -329,65 +315,5 @@ impl Runtime {
             }
             _ => {}
         }
-    }
-}
-
-impl Member {
-    /// Passes on what concerns one lease. Gives back the local tenure that
-    /// noticed by itself that it is over, if that is so.
-    fn tell(
-        &mut self,
-        action: Action,
-        sender: &mpsc::WeakUnboundedSender<Command>,
-    ) -> Option<Epoch> {
-        match action {
-            Action::Start {
-                key,
-                epoch,
-                grant,
-                bounds,
-            } => {
-                // Without a sender nobody is there to get it.
-                let commands = sender.upgrade()?;
-                let lease = self.lease.clone();
-                let local = Arc::new(Local::new(lease, key, epoch, grant, bounds));
-                self.local = Some(local.clone());
-                let tenure = Tenure::new(local, commands);
-                if let Some(reply) = self.wanted.take() {
-                    // Unread, it is dropped, and with that released.
-                    let _ = reply.send(Ok(tenure));
-                }
-            }
-            Action::Extend { epoch, bounds, .. } => {
-                let over = self
-                    .local
-                    .as_ref()
-                    .is_some_and(|local| !local.extend(bounds));
-                return over.then_some(epoch);
-            }
-            Action::StepDown { asked, .. } => {
-                if let Some(local) = &self.local {
-                    local.ask(asked.map(StepDownAsked::of));
-                }
-            }
-            Action::Stop { epoch, over, .. } => {
-                if let Some(local) = self.local.as_ref().filter(|l| l.epoch() == epoch) {
-                    local.end(Loss::of(over, local.asked()));
-                }
-            }
-            Action::Released { went, .. } => {
-                for reply in self.releases.drain(..) {
-                    let _ = reply.send(went);
-                }
-            }
-            Action::Halted { .. } => {
-                if let Some(reply) = self.wanted.take() {
-                    let error = self.error.take().unwrap_or(HoldError::Closed);
-                    let _ = reply.send(Err(error));
-                }
-            }
-            _ => {}
-        }
-        None
     }
 }

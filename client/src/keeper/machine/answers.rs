@@ -194,14 +194,29 @@ impl Slot {
                 self.confirmed(confirmed, sent, now, jitter, actions);
             }
             RenewAnswer::Lost(ended) => self.lost(ended, now, actions),
-            RenewAnswer::Failed { retry_after } => {
-                let again = now.plus(self.renew_again(retry_after, jitter));
-                if let Phase::Unconfirmed { renewal, .. } | Phase::Holding { renewal, .. } =
-                    &mut self.phase
-                {
-                    *renewal = Next::At(again);
-                }
+            RenewAnswer::NotAllowed if matches!(self.phase, Phase::Unconfirmed { .. }) => {
+                self.halt(actions);
             }
+            RenewAnswer::NotAllowed => self.try_again(None, now, jitter),
+            RenewAnswer::Failed { retry_after } => self.try_again(retry_after, now, jitter),
+        }
+    }
+
+    /// Tells who waits that waiting does not help. The tenure may still be
+    /// there when they ask again.
+    fn halt(&mut self, actions: &mut Vec<Action>) {
+        if let Phase::Unconfirmed { grant, .. } = std::mem::replace(&mut self.phase, Phase::Idle) {
+            self.wanted = false;
+            self.phase = Phase::GivenUp { grant };
+            actions.push(Action::Halted { key: self.key });
+        }
+    }
+
+    fn try_again(&mut self, retry_after: Option<Duration>, now: Moment, jitter: Jitter) {
+        let again = now.plus(self.renew_again(retry_after, jitter));
+        if let Phase::Unconfirmed { renewal, .. } | Phase::Holding { renewal, .. } = &mut self.phase
+        {
+            *renewal = Next::At(again);
         }
     }
 

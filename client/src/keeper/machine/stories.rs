@@ -266,6 +266,28 @@ fn a_refusal_for_good_ends_contending_until_somebody_asks_again() {
 }
 
 #[test]
+fn who_waits_for_a_renewal_that_is_not_allowed_is_told() {
+    let mut machine = holding();
+    let renewal = call(&mut machine, at(10));
+    // While holding it confirms nothing, and the time runs on.
+    let actions = renew(&mut machine, renewal, RenewAnswer::NotAllowed, at(11));
+    assert!(actions.is_empty(), "{actions:?}");
+    machine.poll(at(20));
+    machine.work_stopped(KEY, Epoch(1), false, at(20));
+    machine.want(KEY);
+    let renewal = call(&mut machine, at(20));
+    let actions = renew(&mut machine, renewal, RenewAnswer::NotAllowed, at(21));
+    let halted = |action: &Action| matches!(action, Action::Halted { .. });
+    assert!(
+        actions.iter().all(halted) && actions.len() == 1,
+        "{actions:?}"
+    );
+    // To ask again is to try again.
+    machine.want(KEY);
+    call(&mut machine, at(30));
+}
+
+#[test]
 fn a_release_without_an_answer_ends_its_generation_for_good() {
     let mut machine = holding();
     machine.work_stopped(KEY, Epoch(1), true, at(2));

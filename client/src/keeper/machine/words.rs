@@ -75,6 +75,9 @@ pub(crate) enum AcquireAnswer {
 pub(crate) enum RenewAnswer {
     Confirmed(Confirmed),
     Lost(Ended),
+    /// The server will not decide it for who asks. Nothing is confirmed, and
+    /// who waits for a tenure should know.
+    NotAllowed,
     /// Unconfirmed, nothing more.
     Failed {
         retry_after: Option<Duration>,
