@@ -27,9 +27,13 @@ pub(super) struct Script {
     pub(super) fates: Vec<Fate>,
     /// Which process stands still, from when, for how long.
     pub(super) pauses: Vec<(usize, u64, u64)>,
+    /// Which process stops wanting the lease, from when, for how long.
+    pub(super) doubts: Vec<(usize, u64, u64)>,
     pub(super) jitters: Vec<u16>,
     /// How long the work of each tenure goes on by itself.
     pub(super) works_ms: Vec<Option<u64>>,
+    /// Whether a tenure that ends is released, rather than its guard dropped.
+    pub(super) let_gos: Vec<bool>,
     /// How long work takes to stop.
     pub(super) stop_ms: u64,
     pub(super) flaw: Option<Flaw>,
@@ -50,8 +54,10 @@ impl Script {
                 back_ms: Some(1),
             }],
             pauses: Vec::new(),
+            doubts: Vec::new(),
             jitters: vec![0],
             works_ms: vec![None],
+            let_gos: vec![false],
             stop_ms: 0,
             flaw: None,
         }
@@ -95,31 +101,35 @@ pub(super) fn scripts(
     let rates = prop::collection::vec((1u64..9_000, rate), 1..5);
     let jump = (0u64..20_000, -10_000i64..10_000);
     let jumps = prop::collection::vec(jump, if jumps { 1..4 } else { 0..1 });
-    let pause = (0usize..3, 0u64..20_000, 1u64..9_000);
+    let pause = || prop::collection::vec((0usize..3, 0u64..20_000, 1u64..9_000), 0..4);
     let work = prop_oneof![2 => Just(None), 1 => (1u64..8_000).prop_map(Some)];
     let works = prop::collection::vec(work, 1..5);
     (
         (ttl, grace, wait, 1usize..4, rates, jumps, fates()),
-        prop::collection::vec(pause, 0..4),
+        (pause(), pause()),
         prop::collection::vec(any::<u16>(), 1..8),
         works,
-        0u64..3_000,
+        (prop::collection::vec(any::<bool>(), 1..4), 0u64..3_000),
     )
-        .prop_map(move |(basis, pauses, jitters, works_ms, stop_ms)| {
-            let (ttl_ms, grace_ms, wait_ms, processes, rates, jumps, fates) = basis;
-            Script {
-                ttl_ms,
-                grace_ms,
-                wait_ms,
-                processes,
-                rates,
-                jumps,
-                fates,
-                pauses,
-                jitters,
-                works_ms,
-                stop_ms,
-                flaw,
-            }
-        })
+        .prop_map(
+            move |(basis, (pauses, doubts), jitters, works_ms, (let_gos, stop_ms))| {
+                let (ttl_ms, grace_ms, wait_ms, processes, rates, jumps, fates) = basis;
+                Script {
+                    ttl_ms,
+                    grace_ms,
+                    wait_ms,
+                    processes,
+                    rates,
+                    jumps,
+                    fates,
+                    pauses,
+                    doubts,
+                    jitters,
+                    works_ms,
+                    let_gos,
+                    stop_ms,
+                    flaw,
+                }
+            },
+        )
 }

@@ -47,6 +47,8 @@ pub(super) enum Event {
     Arrives(Request),
     Answered(usize, CallId, Reply),
     Wake(usize),
+    /// The program wants the lease, or no longer does.
+    Wants(usize, bool),
     /// The work has had enough, or has heard that it must stop.
     WorkEnds(usize, Epoch),
 }
@@ -120,6 +122,12 @@ impl<'a> World<'a> {
         for process in 0..self.processes.len() {
             self.put(1_000 * process as u64, Event::Wake(process));
         }
+        for &(process, at_ms, for_ms) in &self.script.doubts {
+            if process < self.processes.len() {
+                self.put(at_ms * 1_000, Event::Wants(process, false));
+                self.put((at_ms + for_ms) * 1_000, Event::Wants(process, true));
+            }
+        }
         let end_us = self.script.ttl_ms * 1_000 * 12;
         let mut before_us = 0;
         while let Some((&(at_us, number), _)) = self.events.first_key_value() {
@@ -182,7 +190,10 @@ impl<'a> World<'a> {
             Event::Jump(by_us) => self.server.clock.jump(now_us, by_us),
             Event::Line => {}
             Event::Arrives(request) => self.arrives(request, now_us),
-            Event::Answered(process, ..) | Event::Wake(process) | Event::WorkEnds(process, _) => {
+            Event::Answered(process, ..)
+            | Event::Wake(process)
+            | Event::Wants(process, _)
+            | Event::WorkEnds(process, _) => {
                 if let Some(until_us) = self.script.paused_until(process, now_us) {
                     self.put(until_us, event);
                     return;
@@ -212,9 +223,13 @@ impl<'a> World<'a> {
             }
             Event::WorkEnds(_, epoch) => {
                 process.guard.take_if(|guard| guard.epoch == epoch);
-                process.machine.work_stopped(KEY, epoch, false, now);
+                let let_gos = &self.script.let_gos;
+                let let_go = let_gos[self.seen.starts as usize % let_gos.len()];
+                process.machine.work_stopped(KEY, epoch, let_go, now);
                 process.machine.want(KEY);
             }
+            Event::Wants(_, true) => process.machine.want(KEY),
+            Event::Wants(_, false) => process.machine.unwant(KEY),
             Event::Wake(_) if process.wake_us == Some(now_us) => process.wake_us = None,
             _ => {}
         }
