@@ -19,6 +19,8 @@ use rustix::{
     },
 };
 
+use crate::cli::output;
+
 /// A process, as `/proc` tells it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Process {
@@ -90,10 +92,13 @@ impl Rounds {
     /// here, and silence would hide that.
     fn complain(&mut self, pid: Pid) {
         if self.beyond.insert(pid) {
-            eprintln!(
-                "baton: process {} runs as somebody else and cannot be ended",
-                pid.as_raw_nonzero()
-            );
+            // Beside, for whoever reads it may be stopped, and killing goes on.
+            let pid = pid.as_raw_nonzero();
+            let _ = std::thread::Builder::new().spawn(move || {
+                output::note(&format!(
+                    "baton: process {pid} runs as somebody else and cannot be ended"
+                ));
+            });
         }
     }
 }

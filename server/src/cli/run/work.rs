@@ -39,7 +39,8 @@ pub enum Done {
         /// Somebody asked for the end meanwhile, by this signal.
         signal: Option<i32>,
     },
-    /// The watcher was killed, and this process killed the rest.
+    /// The watcher was killed, or could not do its work, and this process killed
+    /// the rest.
     WatcherDied,
 }
 
@@ -104,13 +105,13 @@ pub async fn work(tenure: &Tenure, job: &Job, signals: &mut Incoming) -> io::Res
                 }
                 News::Died => {
                     watched.kill_everything().await;
-                    output::note("baton: the watcher was killed, and the command with it.");
+                    output::note("baton: the watcher is gone, and the command was killed.");
                     return Ok(Done::WatcherDied);
                 }
             },
             () = backstop.at(deadlines.backstop_at) => {
-                output::note("baton: the watcher does not move; killing the command and it.");
                 watched.kill_everything().await;
+                output::note("baton: the watcher did not move; killed the command and it.");
                 return Ok(Done::Gone { code, stopped: true, signal });
             }
             Ok(()) = until.changed() => {
@@ -124,6 +125,7 @@ pub async fn work(tenure: &Tenure, job: &Job, signals: &mut Incoming) -> io::Res
             }
             asked = tenure.step_down_asked(), if !asked_down => {
                 asked_down = true;
+                watched.tell(Order::Stop { kill_by: Moment::NEVER });
                 output::note(&safe_lines(&format!(
                     "baton: {} asks to let {} go within {} s: {}",
                     asked.words.actor,
@@ -131,7 +133,6 @@ pub async fn work(tenure: &Tenure, job: &Job, signals: &mut Incoming) -> io::Res
                     asked.time_left().as_secs(),
                     asked.words.reason
                 )));
-                watched.tell(Order::Stop { kill_by: Moment::NEVER });
             }
             number = signals.next() => {
                 if asks_to_end(number) {

@@ -41,6 +41,8 @@ use plan::{Act, Plan};
 pub use protocol::{Order, Report};
 use starter::StarterArgs;
 
+use crate::cli::output;
+
 use super::{
     boottime::{Alarm, Moment},
     descendants::{self, Rounds},
@@ -105,7 +107,7 @@ fn live(args: WatcherArgs) -> ExitCode {
     match watched {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("baton: the watcher cannot start: {error}");
+            output::note(&format!("baton: the watcher cannot start: {error}"));
             ExitCode::FAILURE
         }
     }

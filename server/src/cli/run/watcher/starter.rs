@@ -11,6 +11,8 @@ use std::{
 
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 
+use crate::cli::output;
+
 /// Made by the watcher.
 #[derive(Debug, clap::Args)]
 pub struct StarterArgs {
@@ -27,7 +29,9 @@ pub struct StarterArgs {
 /// code that shells give then.
 pub fn start(args: StarterArgs) -> ExitCode {
     if let Err(error) = set_parent_process_death_signal(Some(Signal::KILL)) {
-        eprintln!("baton: the command cannot be tied to its watcher: {error}");
+        output::note(&format!(
+            "baton: the command cannot be tied to its watcher: {error}"
+        ));
         return ExitCode::from(126);
     }
     // Killed before this was asked for: the signal will not come.
@@ -38,7 +42,7 @@ pub fn start(args: StarterArgs) -> ExitCode {
         return ExitCode::from(126);
     };
     let error = Command::new(program).args(arguments).exec();
-    eprintln!("baton: cannot run {}: {error}", program.display());
+    output::note(&format!("baton: cannot run {}: {error}", program.display()));
     ExitCode::from(match error.kind() {
         io::ErrorKind::NotFound => 127,
         _ => 126,
