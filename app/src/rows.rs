@@ -80,7 +80,9 @@ impl Rows {
 
     fn update(&mut self, at: usize, lease: Lease) -> Merged {
         let old = &self.leases[at];
-        if lease.now < old.now {
+        // Judged by the generation, which never falls, and not by the time: the
+        // database's clock may step back, and what comes then is still newer.
+        if lease.generation < old.generation {
             return Merged::Nothing;
         }
         let moves = match self.sort {
@@ -169,9 +171,18 @@ mod tests {
     fn what_is_older_changes_nothing() {
         let mut rows = rows(&["a"], LeaseSort::Name);
         let mut newer = held("a");
-        newer.now = newer.now.plus_ms(1);
+        newer.generation = newer.generation.next().expect("has room");
         assert_eq!(rows.put(newer), Merged::Changed(0));
         assert_eq!(rows.put(held("a")), Merged::Nothing);
+    }
+
+    #[test]
+    fn a_clock_that_steps_back_hides_no_takeover() {
+        let mut rows = rows(&["a"], LeaseSort::Name);
+        let mut taken = held("a");
+        taken.generation = taken.generation.next().expect("has room");
+        taken.now = baton_client::Timestamp::from_micros(taken.now.micros() - 3_600_000_000);
+        assert_eq!(rows.put(taken), Merged::Changed(0));
     }
 
     #[test]
