@@ -1,8 +1,12 @@
 //! How often somebody may get a password wrong: ten times in five minutes for
 //! each account and for each address. Kept in memory, by each server for itself.
+//!
+//! Strangers who use an account's attempts up must not lock its owner out in the
+//! middle of an incident: from an address that it signed in from before, only
+//! the address's own limit counts.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{HashMap, HashSet, VecDeque},
     net::IpAddr,
     sync::{Mutex, PoisonError},
     time::{Duration, Instant},
@@ -20,6 +24,8 @@ const REMEMBERED: usize = 4_096;
 #[derive(Debug, Default)]
 pub(super) struct Attempts {
     recent: Mutex<HashMap<Key, VecDeque<Instant>>>,
+    /// Accounts and the addresses that they signed in from.
+    familiar: Mutex<HashSet<[Key; 2]>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -47,7 +53,13 @@ impl Attempts {
             recent.retain(|_, times| times.back().is_some_and(|last| now - *last < WINDOW));
         }
         let keys = keys(account, address);
-        let wait = keys.iter().filter_map(|key| {
+        let familiar = self.familiar.lock().unwrap_or_else(PoisonError::into_inner);
+        let counted = if familiar.contains(&keys) {
+            &keys[1..]
+        } else {
+            &keys[..]
+        };
+        let wait = counted.iter().filter_map(|key| {
             let times = recent.get_mut(key)?;
             while times.front().is_some_and(|first| now - *first >= WINDOW) {
                 times.pop_front();
@@ -69,9 +81,14 @@ impl Attempts {
     /// somebody try others for ever.
     pub(super) fn succeeded(&self, account: &str, address: IpAddr) {
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
-        let [account, address] = keys(account, address);
-        recent.remove(&account);
-        take_back(&mut recent, &address);
+        let keys = keys(account, address);
+        recent.remove(&keys[0]);
+        take_back(&mut recent, &keys[1]);
+        let mut familiar = self.familiar.lock().unwrap_or_else(PoisonError::into_inner);
+        if familiar.len() >= REMEMBERED {
+            familiar.clear();
+        }
+        familiar.insert(keys);
     }
 
     /// The password was not even looked at: the attempt does not count.
@@ -129,6 +146,20 @@ mod tests {
         );
         assert!(attempts.begin("ben", elsewhere, start + minute).is_ok());
         assert!(attempts.begin("ana", elsewhere, start + WINDOW).is_ok());
+    }
+
+    #[test]
+    fn strangers_do_not_lock_anybody_out_of_where_they_signed_in() {
+        let attempts = Attempts::default();
+        let (now, home) = (Instant::now(), address("192.0.2.200"));
+        assert!(attempts.begin("ana", home, now).is_ok());
+        attempts.succeeded("ana", home);
+        for i in 0..10 {
+            let from = address(&format!("192.0.2.{i}"));
+            assert!(attempts.begin("ana", from, now).is_ok());
+        }
+        assert!(attempts.begin("ana", address("192.0.2.99"), now).is_err());
+        assert!(attempts.begin("ana", home, now).is_ok());
     }
 
     #[test]

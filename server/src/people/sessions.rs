@@ -141,11 +141,24 @@ impl People {
         }
     }
 
-    /// Whose session this is, while it lasts.
+    /// Whose session this is, while it lasts. Notes that it was used.
     ///
     /// # Errors
     /// The database cannot be used.
     pub async fn session(&self, secret: &Secret) -> Result<Option<Caller>, PeopleError> {
+        self.look_up(secret, true).await
+    }
+
+    /// As [`Self::session`], for who only looks whether it still lasts: a page
+    /// that is left open does not count as a use.
+    ///
+    /// # Errors
+    /// The database cannot be used.
+    pub async fn session_lasts(&self, secret: &Secret) -> Result<Option<Caller>, PeopleError> {
+        self.look_up(secret, false).await
+    }
+
+    async fn look_up(&self, secret: &Secret, used: bool) -> Result<Option<Caller>, PeopleError> {
         let digest = secret.digest();
         let Some(session) = self.backend().session(&digest).await? else {
             return Ok(None);
@@ -157,7 +170,7 @@ impl People {
         {
             return Ok(None);
         }
-        if idle >= micros(TOUCH_EVERY) {
+        if used && idle >= micros(TOUCH_EVERY) {
             let touched = self.backend().touch_session(&digest, session.now).await;
             if let Err(error) = touched {
                 // The session holds all the same; the next use notes it.
