@@ -10,7 +10,7 @@ use axum::{
 use baton_client::{Code, FieldError, LeaseName, Outcome, Problem, Timestamp};
 
 use crate::{
-    people::{BearerError, Denied, PeopleError},
+    people::{BearerError, Denied, PeopleError, SignInError},
     rules::Refusal,
     store::{ListError, Refused, StoreError},
 };
@@ -38,6 +38,14 @@ impl Oops {
         let mut problem = Problem::new(Code::Invalid, detail);
         problem.errors = errors;
         Self(Box::new(problem))
+    }
+
+    /// One field that is wrong.
+    pub fn field(field: &str, message: impl Into<String>) -> Self {
+        Self::invalid(vec![FieldError {
+            field: field.into(),
+            message: message.into(),
+        }])
     }
 
     /// There is no such lease.
@@ -124,6 +132,21 @@ impl From<BearerError> for Oops {
     }
 }
 
+impl From<SignInError> for Oops {
+    fn from(error: SignInError) -> Self {
+        let detail = error.to_string();
+        match error {
+            SignInError::Credentials => Self::new(Code::Unauthenticated, detail),
+            SignInError::RateLimited { retry_after_s } => {
+                let mut problem = Problem::new(Code::RateLimited, detail);
+                problem.retry_after_ms = Some(retry_after_s.saturating_mul(1_000));
+                problem.into()
+            }
+            SignInError::Store(error) => error.into(),
+        }
+    }
+}
+
 impl From<PeopleError> for Oops {
     fn from(error: PeopleError) -> Self {
         tracing::warn!(%error, "users and sessions cannot be read");
@@ -134,10 +157,7 @@ impl From<PeopleError> for Oops {
 impl From<ListError> for Oops {
     fn from(error: ListError) -> Self {
         match error {
-            ListError::Cursor(bad) => Self::invalid(vec![FieldError {
-                field: "cursor".into(),
-                message: bad.to_string(),
-            }]),
+            ListError::Cursor(bad) => Self::field("cursor", bad.to_string()),
             ListError::Store(error) => error.into(),
         }
     }

@@ -1,22 +1,26 @@
 //! Bodies and queries, read into the wire types: what cannot be read is told
 //! from what reads as something else.
 
-use axum::{body::Body, http::HeaderMap, http::header};
-use baton_client::{Code, FieldError};
+use std::time::Duration;
+
+use axum::{
+    body::{Body, Bytes},
+    http::{HeaderMap, header},
+};
+use baton_client::Code;
 use percent_encoding::percent_decode_str;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
 use super::{answer::Oops, call::Call};
 
+/// How long a body may take to arrive.
+const ARRIVE_WITHIN: Duration = Duration::from_secs(30);
+
 impl Call {
     /// The JSON body, at most `bytes_max` long.
     pub async fn json<T: DeserializeOwned>(&mut self, bytes_max: usize) -> Result<T, Oops> {
         expect_json(&self.headers)?;
-        let body = std::mem::replace(&mut self.body, Body::empty());
-        let bytes = axum::body::to_bytes(body, bytes_max)
-            .await
-            .map_err(|error| unread(&error, bytes_max))?;
-        read_json(&bytes)
+        read_json(&read(std::mem::take(&mut self.body), bytes_max).await?)
     }
 
     /// The query.
@@ -25,7 +29,25 @@ impl Call {
     }
 }
 
+/// A whole body, at most `bytes_max` long.
+pub async fn read(body: Body, bytes_max: usize) -> Result<Bytes, Oops> {
+    tokio::time::timeout(ARRIVE_WITHIN, axum::body::to_bytes(body, bytes_max))
+        .await
+        .map_err(|_| {
+            let seconds = ARRIVE_WITHIN.as_secs();
+            let detail = format!("the body did not arrive within {seconds} seconds");
+            Oops::new(Code::Malformed, detail)
+        })?
+        .map_err(|error| unread(&error, bytes_max))
+}
+
 fn expect_json(headers: &HeaderMap) -> Result<(), Oops> {
+    if headers.contains_key(header::CONTENT_ENCODING) {
+        return Err(Oops::new(
+            Code::UnsupportedMediaType,
+            "the body must come as it is, without Content-Encoding",
+        ));
+    }
     let kind = headers
         .get(header::CONTENT_TYPE)
         .and_then(|value| value.to_str().ok())
@@ -96,13 +118,24 @@ fn read_query<T: DeserializeOwned>(query: &str) -> Result<T, Oops> {
 }
 
 fn wrong(path: &str, why: &impl std::fmt::Display, whole: &str) -> Oops {
-    let field = if path.is_empty() || path == "." || path == "?" {
-        whole
-    } else {
-        path
+    let why = why.to_string();
+    // What is at the top has no name, or none that was reached.
+    let inside = !matches!(path, "" | "." | "?");
+    let field = match (named(&why), inside) {
+        // An unknown field is already part of the path; the others are not.
+        (Some(name), true) if path.rsplit('.').next() != Some(name) => format!("{path}.{name}"),
+        (Some(name), false) => name.to_owned(),
+        (_, true) => path.to_owned(),
+        (None, false) => whole.to_owned(),
     };
-    Oops::invalid(vec![FieldError {
-        field: field.into(),
-        message: why.to_string(),
-    }])
+    Oops::field(&field, why)
+}
+
+/// The field that is missing, unknown or there twice. Serde has no other way to
+/// say which than these words; a test holds them.
+fn named(why: &str) -> Option<&str> {
+    let rest = ["missing field `", "unknown field `", "duplicate field `"]
+        .into_iter()
+        .find_map(|start| why.strip_prefix(start))?;
+    rest.split('`').next()
 }

@@ -2,20 +2,18 @@
 
 use std::{net::IpAddr, net::SocketAddr, sync::Arc};
 
+use crate::{
+    people::{Access, Caller, authorise},
+    rules::Asker,
+};
 use axum::{
     body::Body,
     extract::RawPathParams,
     http::{HeaderMap, Request, request::Parts},
 };
-use baton_client::{Code, FieldError, LeaseName};
-use tower_http::request_id::RequestId;
+use baton_client::{Code, LeaseName};
 
-use crate::{
-    people::{Caller, authorise},
-    rules::Asker,
-};
-
-use super::{Site, answer::Oops, routes::Route};
+use super::{Site, answer::Oops, observe::RequestId, parse, routes::Route};
 
 /// A call that its route's access allows.
 pub struct Call {
@@ -40,8 +38,8 @@ pub struct Call {
 }
 
 impl Call {
-    /// Recognises who asks and decides whether they may: first by role, then,
-    /// if the path names a lease, by its name.
+    /// Recognises who asks and decides whether they may, by role and, if the
+    /// path names a lease, by its name.
     pub async fn admit(
         site: Site,
         route: &'static Route,
@@ -50,22 +48,28 @@ impl Call {
         request: Request<Body>,
     ) -> Result<Self, Oops> {
         let (parts, body) = request.into_parts();
-        let caller = site.recognise(&parts.headers).await?;
-        authorise(&caller, route.access, None)?;
-        let params = params.map_err(|()| {
-            Oops::new(
-                Code::Malformed,
-                "the path is not UTF-8 when percent-decoded",
-            )
-        })?;
+        // What anybody may ask for does not depend on who asks, nor on whether
+        // the database can tell.
+        let caller = match route.access {
+            Access::Public => Arc::new(Caller::anonymous(false)),
+            _ => site.recognise(&parts.headers).await?,
+        };
         let param = |name: &str| {
-            let found = params.iter().find(|(key, _)| *key == name);
+            let mut params = params.iter().flat_map(RawPathParams::iter);
+            let found = params.find(|(key, _)| *key == name);
             found.map(|(_, value)| value.to_owned())
         };
-        let lease = param("lease").map(parse_lease).transpose()?;
-        if lease.is_some() {
-            authorise(&caller, route.access, lease.as_ref())?;
+        let lease = param("lease").map(parse_lease).transpose();
+        let named = lease.as_ref().ok().and_then(Option::as_ref);
+        // Before anything is said of the request: strangers learn nothing by it.
+        authorise(&caller, route.access, named)?;
+        if params.is_err() {
+            return Err(Oops::new(
+                Code::Malformed,
+                "the path is not UTF-8 when percent-decoded",
+            ));
         }
+        let lease = lease?;
         Ok(Self {
             address: site.address(&parts.headers, peer),
             request_id: request_id(&parts),
@@ -88,11 +92,8 @@ impl Call {
 
     /// The number in the path.
     pub fn seq(&self) -> Result<u64, Oops> {
-        let text = self.seq.as_deref().unwrap_or_default();
-        text.parse()
-            .ok()
-            .filter(|seq| *seq <= baton_client::limits::NUMBER_MAX)
-            .ok_or_else(|| invalid_path("seq", "is a whole number, at most 2^53 − 1".into()))
+        parse::whole_number(self.seq.as_deref().unwrap_or_default())
+            .ok_or_else(|| Oops::field("seq", "is a whole number, at most 2^53 − 1"))
     }
 
     /// Who asks, for the log.
@@ -110,22 +111,11 @@ impl Call {
 }
 
 fn parse_lease(text: String) -> Result<LeaseName, Oops> {
-    LeaseName::try_from(text).map_err(|error| invalid_path("lease", error.to_string()))
-}
-
-fn invalid_path(field: &str, message: String) -> Oops {
-    Oops::invalid(vec![FieldError {
-        field: field.into(),
-        message,
-    }])
+    LeaseName::try_from(text).map_err(|error| Oops::field("lease", error.to_string()))
 }
 
 /// The id that the server gave a request.
-pub fn request_id(parts: &Parts) -> String {
-    parts
-        .extensions
-        .get::<RequestId>()
-        .and_then(|id| id.header_value().to_str().ok())
-        .unwrap_or_default()
-        .to_owned()
+fn request_id(parts: &Parts) -> String {
+    let id = parts.extensions.get::<RequestId>();
+    id.map_or_else(String::new, |id| id.as_str().to_owned())
 }

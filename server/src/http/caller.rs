@@ -68,20 +68,39 @@ impl Site {
         if !trusted(&peer) {
             return peer;
         }
-        let said: Vec<IpAddr> = headers
+        let said: Vec<&str> = headers
             .get_all("x-forwarded-for")
             .into_iter()
-            .filter_map(|header| header.to_str().ok())
-            .flat_map(|header| header.split(','))
-            .filter_map(|address| address.trim().parse().ok())
+            .flat_map(|header| header.to_str().unwrap_or_default().split(','))
             .collect();
-        said.iter()
-            .rev()
-            .copied()
-            .find(|address| !trusted(address))
-            .or(said.first().copied())
-            .unwrap_or(peer)
+        let mut nearest = peer;
+        for word in said.into_iter().rev() {
+            // What stands before something unreadable was said by nobody who is
+            // trusted: the caller itself may have written it.
+            let Some(address) = forwarded(word) else {
+                break;
+            };
+            nearest = address;
+            if !trusted(&nearest) {
+                break;
+            }
+        }
+        nearest
     }
+}
+
+/// An address as proxies write it, some of them with a port.
+fn forwarded(word: &str) -> Option<IpAddr> {
+    let word = word.trim();
+    let address = word
+        .parse::<IpAddr>()
+        .or_else(|_| word.parse::<SocketAddr>().map(|address| address.ip()))
+        .or_else(|_| {
+            word.trim_start_matches('[')
+                .trim_end_matches(']')
+                .parse::<IpAddr>()
+        });
+    address.ok().map(|address| address.to_canonical())
 }
 
 /// The token in an Authorization header's value.

@@ -100,31 +100,72 @@ impl Fields {
             );
             return;
         }
-        match serde_json::from_str::<Value>(text) {
-            Ok(value) => self.json_value(field, &value),
-            Err(error) => self.wrong(field, format!("cannot be read back: {error}")),
+        let Scanned { depth, has_nul } = scan(text);
+        if depth > JSON_DEPTH_MAX {
+            self.wrong(field, format!("nests at most {JSON_DEPTH_MAX} deep"));
+        } else if has_nul {
+            self.wrong(field, "has no character U+0000");
+        } else if let Err(error) = serde_json::from_str::<Value>(text) {
+            // Half of a surrogate pair, or a number beyond all numbers.
+            self.wrong(field, format!("cannot be read back: {error}"));
         }
     }
+}
 
-    fn json_value(&mut self, field: &str, value: &Value) {
-        let mut open = vec![(value, 1)];
-        while let Some((value, depth)) = open.pop() {
-            if depth > JSON_DEPTH_MAX {
-                return self.wrong(field, format!("nests at most {JSON_DEPTH_MAX} deep"));
+/// What a text of JSON may hide.
+struct Scanned {
+    depth: usize,
+    has_nul: bool,
+}
+
+/// Looks at every letter and not at the values read from them, of which a key
+/// that comes twice has only the last.
+fn scan(text: &str) -> Scanned {
+    let bytes = text.as_bytes();
+    let (mut depth, mut depth_max, mut has_nul, mut in_string) = (0_usize, 0, false, false);
+    let mut at = 0;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'"' => in_string = !in_string,
+            b'\\' => {
+                has_nul |= bytes[at..].starts_with(br"\u0000");
+                at += 1;
             }
-            let has_nul = match value {
-                Value::String(text) => text.contains('\0'),
-                Value::Object(map) => map.keys().any(|key| key.contains('\0')),
-                _ => false,
-            };
-            if has_nul {
-                return self.wrong(field, "has no character U+0000");
+            b'[' | b'{' if !in_string => {
+                depth += 1;
+                depth_max = depth_max.max(depth);
             }
-            match value {
-                Value::Array(items) => open.extend(items.iter().map(|item| (item, depth + 1))),
-                Value::Object(map) => open.extend(map.values().map(|item| (item, depth + 1))),
-                _ => {}
-            }
+            b']' | b'}' if !in_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        at += 1;
+    }
+    Scanned {
+        depth: depth_max,
+        has_nul,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_is_looked_through_letter_by_letter() {
+        for (text, depth, has_nul) in [
+            ("1", 0, false),
+            (r#"{"a":[[],"[[["]}"#, 3, false),
+            (r#""\u0000""#, 0, true),
+            (r#"{"a\u0000":1}"#, 1, true),
+            // The second one hides the first from who reads values.
+            (r#"{"a":"\u0000","a":1}"#, 1, true),
+            // A backslash, and then letters.
+            (r#""\\u0000""#, 0, false),
+            (r#""\\\u0000""#, 0, true),
+            (r#""\"[\"""#, 0, false),
+        ] {
+            let scanned = scan(text);
+            assert_eq!((scanned.depth, scanned.has_nul), (depth, has_nul), "{text}");
         }
     }
 }

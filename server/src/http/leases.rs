@@ -25,7 +25,13 @@ use super::{
 /// `POST /leases/{lease}/acquire`.
 pub async fn acquire(mut call: Call) -> Answer {
     let wire: Acquire = call.json(BODY_BYTES_MAX).await?;
-    let wait = Duration::from_millis(wire.wait_ms);
+    // A server that stops lets nobody begin to wait.
+    let wait_ms = if call.site.inner.stop.is_cancelled() {
+        0
+    } else {
+        wire.wait_ms
+    };
+    let wait = Duration::from_millis(wait_ms);
     let request = Request::Acquire(call.asker()?, parse::acquire(wire)?);
     let name = call.lease()?;
     let done = call

@@ -30,7 +30,9 @@ mod sessions;
 
 mod headers;
 mod observe;
+mod unread;
 
+mod listen;
 mod serve;
 
 pub use serve::{ServeError, ServeOptions, serve};

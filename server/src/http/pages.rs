@@ -5,7 +5,8 @@ use axum::{
     Router,
     body::Body,
     extract::State,
-    http::{HeaderMap, HeaderValue, Request, header, request::Parts},
+    http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header, request::Parts},
+    middleware::{self, Next},
     response::{IntoResponse, Response},
     routing::post,
 };
@@ -19,7 +20,10 @@ use leptos_axum::{
     render_app_async_with_context,
 };
 
-use super::{Site, answer::Oops, backstage::Behind, headers::page_policy};
+use super::{Site, answer::Oops, backstage::Behind, body, headers::page_policy};
+
+/// What a page asks for is short.
+const FUNCTION_BYTES_MAX: usize = 16 * 1024;
 
 /// The router of the pages.
 pub fn router(site: Site) -> Router<Site> {
@@ -36,22 +40,63 @@ pub fn router(site: Site) -> Router<Site> {
         let options = options.clone();
         move || shell(options.clone())
     };
-    let functions = {
+    let unknown_function = {
         let context = context.clone();
         post(move |request: Request<Body>| handle_server_fns_with_context(context.clone(), request))
     };
     let pages: Router<()> = Router::new()
         .leptos_routes_with_context(&options, routes, context.clone(), document.clone())
-        .with_state(options);
+        .with_state(options)
+        .route("/fn/{name}", unknown_function)
+        .layer(middleware::from_fn(functions));
     let assets: Router<()> = memory_serve::load!()
         .index_file(None)
         .cache_control(memory_serve::CacheControl::NoCache)
         .into_router();
-    let pages = pages.merge(assets).route("/fn/{name}", functions);
+    let pages = pages.merge(assets);
     let not_found = render_app_async_with_context(context, document);
     Router::new().merge(pages.with_state(())).fallback(
         move |State(_): State<Site>, request: Request<Body>| fallback(not_found.clone(), request),
     )
+}
+
+/// Around the functions that pages call: Leptos would read a body for ever, and
+/// calls it our own failure when it cannot make sense of one.
+async fn functions(request: Request<Body>, next: Next) -> Response {
+    if request.method() != Method::POST {
+        return next.run(request).await;
+    }
+    let (parts, body) = request.into_parts();
+    let body = match body::read(body, FUNCTION_BYTES_MAX).await {
+        Ok(bytes) => Body::from(bytes),
+        Err(oops) => return oops.into_response(),
+    };
+    let response = next.run(Request::from_parts(parts, body)).await;
+    if response.status() != StatusCode::INTERNAL_SERVER_ERROR {
+        return response;
+    }
+    let (parts, body) = response.into_parts();
+    let said = body::read(body, FUNCTION_BYTES_MAX)
+        .await
+        .unwrap_or_default();
+    // As `ServerFnErrorErr` writes it for the page.
+    match std::str::from_utf8(&said)
+        .ok()
+        .and_then(|said| said.split_once('|'))
+    {
+        Some(("Deserialization" | "Args" | "MissingArg", why)) => {
+            Oops::field("body", why).into_response()
+        }
+        _ => Response::from_parts(parts, Body::from(said)),
+    }
+}
+
+/// Whether a person looks at the answer, and not a program.
+pub fn wants_page(headers: &HeaderMap) -> bool {
+    let accept = headers.get(header::ACCEPT);
+    accept
+        .and_then(|accept| accept.to_str().ok())
+        .is_some_and(|accept| accept.contains("text/html"))
 }
 
 /// What no route answers: the API says so as a problem, the page as a page.
@@ -61,13 +106,7 @@ where
     R: Future<Output = Response>,
 {
     let path = request.uri().path();
-    let wants_page = !path.starts_with("/api/")
-        && request
-            .headers()
-            .get(header::ACCEPT)
-            .and_then(|accept| accept.to_str().ok())
-            .is_some_and(|accept| accept.contains("text/html"));
-    if !wants_page {
+    if path.starts_with("/api/") || !wants_page(request.headers()) {
         return Oops::new(Code::NotFound, format!("there is nothing at `{path}`")).into_response();
     }
     not_found(request).await

@@ -5,14 +5,22 @@ use baton_client::{
     Protect, Reason, Release, Renew, StepDownRequest,
     limits::{
         ABOVE_MAX, CLAIM_ID_CHARS_MAX, GRACE_MS_MAX, HOLDER_CHARS_MAX, INCIDENT_CHARS_MAX,
-        OPERATOR_MS_MAX, OPERATOR_MS_MIN, PAGE_MAX, PAYLOAD_BYTES_MAX, PRINCIPAL_CHARS_MAX,
-        REASON_CHARS_MAX, SEARCH_CHARS_MAX, STATUS_BYTES_MAX, TTL_MS_MAX, TTL_MS_MIN, WAIT_MS_MAX,
+        NUMBER_MAX, OPERATOR_MS_MAX, OPERATOR_MS_MIN, PAGE_MAX, PAYLOAD_BYTES_MAX,
+        PRINCIPAL_CHARS_MAX, REASON_CHARS_MAX, SEARCH_CHARS_MAX, STATUS_BYTES_MAX, TTL_MS_MAX,
+        TTL_MS_MIN, WAIT_MS_MAX,
     },
 };
 
 use crate::rules;
 
 use super::{answer::Oops, fields::Fields};
+
+/// A number in a path or a header: digits, and at most what JSON carries exactly.
+pub fn whole_number(text: &str) -> Option<u64> {
+    let digits = text.bytes().all(|b| b.is_ascii_digit());
+    let number = digits.then(|| text.parse().ok()).flatten()?;
+    (number <= NUMBER_MAX).then_some(number)
+}
 
 /// Checks an acquire. `wait_ms` stays with the caller.
 pub fn acquire(wire: Acquire) -> Result<rules::Acquire, Oops> {

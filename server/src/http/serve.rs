@@ -13,12 +13,7 @@ use axum::{Router, middleware};
 use tokio::{net::TcpListener, signal::unix::SignalKind};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceBuilder;
-use tower_http::{
-    catch_panic::CatchPanicLayer,
-    compression::CompressionLayer,
-    csrf::CsrfLayer,
-    request_id::{PropagateRequestIdLayer, SetRequestIdLayer},
-};
+use tower_http::{catch_panic::CatchPanicLayer, compression::CompressionLayer, csrf::CsrfLayer};
 use url::Url;
 
 use crate::{
@@ -31,6 +26,7 @@ use crate::{
 use super::{
     Inner, Site,
     headers::{self, CrossSite},
+    listen,
     observe::{Ids, observe},
     pages, routes,
 };
@@ -97,9 +93,6 @@ pub enum ServeError {
     /// Somebody else in this process counts already.
     #[error("cannot count requests")]
     Metrics(#[from] metrics_exporter_prometheus::BuildError),
-    /// The server failed.
-    #[error("the server failed")]
-    Failed(#[from] std::io::Error),
 }
 
 /// Serves until SIGTERM or SIGINT, then answers what is under way and ends.
@@ -144,15 +137,11 @@ pub async fn serve(options: ServeOptions) -> Result<(), ServeError> {
         }),
     };
     let app = app(site.clone(), options.public_url)?;
+    tracing::info!(address = %listener.local_addr().map_err(listening)?, "listening");
     greet(&site.inner.address, first.as_ref());
-    let served = axum::serve(
-        listener,
-        app.into_make_service_with_connect_info::<SocketAddr>(),
-    )
-    .with_graceful_shutdown(stop.clone().cancelled_owned());
     tokio::spawn(stop_on_signal(stop.clone(), store));
     tokio::select! {
-        result = served => result?,
+        () = listen::serve(listener, app, stop.clone()) => {}
         () = given_up(stop) => tracing::warn!("stopping although some requests are still under way"),
     }
     Ok(())
@@ -162,15 +151,17 @@ pub async fn serve(options: ServeOptions) -> Result<(), ServeError> {
 fn app(site: Site, public_url: Option<Url>) -> Result<Router, ServeError> {
     let mut csrf = CsrfLayer::new();
     if let Some(url) = public_url {
+        // The pages are at the root, so there is no path before them.
+        if url.path() != "/" || url.query().is_some() || url.fragment().is_some() {
+            return Err(ServeError::PublicUrl(url));
+        }
         let origin = url.origin().ascii_serialization();
         csrf = csrf
             .add_trusted_origin(&origin)
             .map_err(|_| ServeError::PublicUrl(url))?;
     }
     let around = ServiceBuilder::new()
-        .layer(SetRequestIdLayer::x_request_id(Ids::new()))
-        .layer(middleware::from_fn(observe))
-        .layer(PropagateRequestIdLayer::x_request_id())
+        .layer(middleware::from_fn_with_state(Ids::new(), observe))
         .layer(middleware::from_fn_with_state(site.clone(), headers::guard))
         .layer(CompressionLayer::new())
         .layer(CatchPanicLayer::custom(panicked))

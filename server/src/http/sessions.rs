@@ -1,7 +1,6 @@
 //! Signing in and out, from plain forms.
 
 use axum::{
-    body::to_bytes,
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
@@ -13,7 +12,9 @@ use crate::people::{SESSION_AGE_MAX, SignInError};
 
 use super::{
     answer::{Answer, Oops},
+    body,
     call::Call,
+    pages::wants_page,
 };
 
 /// No form of ours is longer.
@@ -29,10 +30,7 @@ struct SignInForm {
 
 /// `POST /sign-in`.
 pub async fn sign_in(mut call: Call) -> Answer {
-    let body = std::mem::take(&mut call.body);
-    let bytes = to_bytes(body, FORM_BYTES_MAX)
-        .await
-        .map_err(|_| Oops::new(Code::TooLarge, "the form is too long"))?;
+    let bytes = body::read(std::mem::take(&mut call.body), FORM_BYTES_MAX).await?;
     let form: SignInForm = serde_urlencoded::from_bytes(&bytes)
         .map_err(|error| Oops::new(Code::Malformed, format!("this is not the form: {error}")))?;
     let next = safe_next(&form.next);
@@ -47,20 +45,23 @@ pub async fn sign_in(mut call: Call) -> Answer {
             let cookie = cookie(&call, session.secret.reveal(), age_s);
             Ok(with_cookie(see_other(next), &cookie))
         }
-        Err(error) => {
-            let word = match error {
-                SignInError::Credentials => "credentials",
-                SignInError::RateLimited { .. } => "rate_limited",
-                SignInError::Store(error) => {
-                    tracing::warn!(%error, "a sign-in could not be checked");
-                    "store_unavailable"
-                }
-            };
-            let query =
-                serde_urlencoded::to_string([("error", word), ("next", next)]).unwrap_or_default();
-            Ok(see_other(&format!("/sign-in?{query}")))
-        }
+        Err(error) if wants_page(&call.headers) => Ok(back_to_form(&error, next)),
+        Err(error) => Err(error.into()),
     }
+}
+
+/// The form again, with a word on what went wrong.
+fn back_to_form(error: &SignInError, next: &str) -> Response {
+    let word = match error {
+        SignInError::Credentials => "credentials",
+        SignInError::RateLimited { .. } => "rate_limited",
+        SignInError::Store(error) => {
+            tracing::warn!(%error, "a sign-in could not be checked");
+            "store_unavailable"
+        }
+    };
+    let query = serde_urlencoded::to_string([("error", word), ("next", next)]).unwrap_or_default();
+    see_other(&format!("/sign-in?{query}"))
 }
 
 /// `POST /sign-out`.

@@ -3,7 +3,7 @@
 use std::{convert::Infallible, time::Duration};
 
 use axum::{
-    http::{HeaderValue, header},
+    http::{HeaderMap, HeaderValue, header},
     response::{IntoResponse, Response, Sse, sse},
 };
 use baton_client::EventsQuery;
@@ -32,18 +32,24 @@ pub async fn events(call: Call) -> Answer {
     let query: EventsQuery = call.query()?;
     parse::events_query(&query)?;
     // A browser that comes back sends the header; it is newer than the query.
-    let last_id = call
-        .headers
-        .get("last-event-id")
-        .and_then(|value| value.to_str().ok())
-        .and_then(|value| value.parse().ok());
-    let after = last_id.or(query.after);
+    let after = last_event_id(&call.headers)?.or(query.after);
     let hub = call.site.store().hub().clone();
     let sent = hub.subscribe(query.leases(), after).await?;
     let events = ReceiverStream::new(sent)
         .map(event)
         .take_until(no_longer_allowed(call));
     Ok(answer(events))
+}
+
+/// What a reader who comes back has seen. What cannot be read is refused: going
+/// on from now would leave a gap that nobody notices.
+fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, Oops> {
+    let Some(value) = headers.get("last-event-id") else {
+        return Ok(None);
+    };
+    let seq = value.to_str().ok().and_then(parse::whole_number);
+    seq.map(Some)
+        .ok_or_else(|| Oops::field("Last-Event-ID", "is a whole number, at most 2^53 − 1"))
 }
 
 fn event(sent: Sent) -> Result<sse::Event, Infallible> {

@@ -1,0 +1,35 @@
+//! The API as a client sees it: the real program, started on a database of its
+//! own, and spoken to over a socket.
+//!
+//! - `authorisation`: who may do what, by a walk over the one table of routes.
+//! - `tokens`: how a token ends, and what its prefixes limit.
+//! - `sessions`: signing in and out, and what a browser's request must look like.
+//! - `bad_input`: whatever is sent, the documented error, and no change.
+//! - `calls`, `refusals`, `away`: every call and every code.
+//! - `wire`: the document says what the server sends.
+//! - `events`: the stream.
+//! - `story`: the README's first hour, in order.
+//! - `beside`: two programs on one database, and how a server stops.
+//! - `hostile`: what no well-meaning client sends.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod requests;
+mod server;
+mod stream;
+
+mod authorisation;
+mod away;
+mod bad_fields;
+mod bad_input;
+mod beside;
+mod calls;
+mod events;
+mod hostile;
+mod refusals;
+mod schema;
+mod sessions;
+mod story;
+mod tokens;
+mod wire;
