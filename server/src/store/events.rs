@@ -68,10 +68,11 @@ impl Sent {
     }
 }
 
-/// A change of a lease on a page, at the time that the page was read.
+/// A change of a lease on a page, found when the page was read for the
+/// `reading`-th time. Times would not do, for a clock may go back.
 #[derive(Debug, Clone)]
 struct Change {
-    now: Timestamp,
+    reading: u64,
     sent: Sent,
 }
 
@@ -79,7 +80,8 @@ struct Change {
 pub struct Hub {
     backend: Arc<dyn Backend>,
     log: broadcast::Sender<(u64, Sent)>,
-    time: broadcast::Sender<Sent>,
+    /// The time, and the log's last `seq` then.
+    time: broadcast::Sender<(u64, Sent)>,
     pages: Mutex<HashMap<LeaseQuery, Weak<Page>>>,
     /// The log grew.
     grew: Arc<Notify>,
@@ -87,8 +89,13 @@ pub struct Hub {
 }
 
 impl Hub {
-    /// Starts to follow the log.
-    pub fn start(lanes: &Arc<Lanes>) -> Arc<Self> {
+    /// Starts to follow the log from where it ends now: before anybody listens,
+    /// so that nothing falls between.
+    ///
+    /// # Errors
+    /// The database does not answer.
+    pub async fn start(lanes: &Arc<Lanes>) -> sqlx::Result<Arc<Self>> {
+        let last = lanes.backend.read().await?.head().await?.seq;
         let hub = Arc::new(Self {
             backend: lanes.backend.clone(),
             log: broadcast::Sender::new(BACKLOG),
@@ -97,8 +104,8 @@ impl Hub {
             grew: Arc::default(),
             stop: CancellationToken::new(),
         });
-        tokio::spawn(hub.clone().follow(lanes.clone()));
-        hub
+        tokio::spawn(hub.clone().follow(lanes.clone(), last));
+        Ok(hub)
     }
 
     /// Ends every stream, because the server stops.
@@ -107,9 +114,8 @@ impl Hub {
     }
 
     /// Follows the log: sends its entries on as they come, and the time.
-    async fn follow(self: Arc<Self>, lanes: Arc<Lanes>) {
+    async fn follow(self: Arc<Self>, lanes: Arc<Lanes>, mut last: u64) {
         let mut logged = lanes.logged.subscribe();
-        let mut last: Option<u64> = None;
         let mut timed: Option<Instant> = None;
         loop {
             tokio::select! {
@@ -131,18 +137,18 @@ impl Hub {
             if timed.is_none_or(|at| at.elapsed() >= POLL) {
                 timed = Some(Instant::now());
                 if let Some(sent) = Sent::new(None, "time", &TimeEvent { now, seq }) {
-                    drop(self.time.send(sent));
+                    drop(self.time.send((seq, sent)));
                 }
             }
         }
     }
 
     /// Sends on what the log got since `last`, and moves it.
-    async fn tail(&self, last: &mut Option<u64>) -> sqlx::Result<(Timestamp, u64)> {
+    async fn tail(&self, last: &mut u64) -> sqlx::Result<(Timestamp, u64)> {
         let mut reading = self.backend.read().await?;
         let now = reading.now().await?;
         let head = reading.head().await?;
-        let from = *last.get_or_insert(head.seq);
+        let from = *last;
         if from == head.seq {
             return Ok((now, head.seq));
         }
@@ -160,7 +166,7 @@ impl Hub {
                 }
             }
         }
-        *last = Some(head.seq);
+        *last = head.seq;
         Ok((now, head.seq))
     }
 
@@ -179,7 +185,7 @@ impl Hub {
         let time = self.time.subscribe();
         let page = self.page(query);
         let changes = page.changes.subscribe();
-        let snapshot = page.snapshot().await?;
+        let (snapshot, reading) = page.snapshot().await?;
         let (to, stream) = mpsc::channel(IN_FLIGHT);
         let reader = Reader {
             hub: self.clone(),
@@ -190,7 +196,7 @@ impl Hub {
             to,
             _counted: Viewer::enter(),
         };
-        tokio::spawn(reader.run(snapshot, after));
+        tokio::spawn(reader.run(snapshot, reading, after));
         Ok(stream)
     }
 
@@ -237,6 +243,7 @@ struct Page {
 
 /// What a page was when it was last read.
 struct Seen {
+    reading: u64,
     rows: Vec<LeaseRow>,
     now: Timestamp,
     seq: u64,
@@ -263,8 +270,8 @@ impl Page {
         }
     }
 
-    /// What a new reader starts from.
-    async fn snapshot(&self) -> Result<Snapshot, ListError> {
+    /// What a new reader starts from, and which reading of the page it is.
+    async fn snapshot(&self) -> Result<(Snapshot, u64), ListError> {
         let mut seen = self.seen.lock().await;
         if seen.as_ref().is_none_or(|seen| seen.read.elapsed() > FRESH) {
             self.read(&mut seen).await?;
@@ -275,17 +282,19 @@ impl Page {
         // Not older than it is: what is left of each tenure counts from now.
         let age = seen.read.elapsed().as_micros() as i64;
         let now = Timestamp::from_micros(seen.now.micros() + age);
-        Ok(Snapshot {
+        let snapshot = Snapshot {
             items: seen.rows.iter().map(|row| view(row, now)).collect(),
             now,
             seq: seen.seq,
-        })
+        };
+        Ok((snapshot, seen.reading))
     }
 
     /// Reads the page and tells its readers what changed.
     async fn read(&self, seen: &mut Option<Seen>) -> Result<(), ListError> {
         let (rows, now, seq) = read_rows(&*self.backend, &self.query).await?;
         let read = Instant::now();
+        let reading = seen.as_ref().map_or(0, |seen| seen.reading) + 1;
         let mut told = seen.take().map(|seen| seen.told);
         let known = told.get_or_insert_with(|| {
             rows.iter()
@@ -297,7 +306,7 @@ impl Page {
             let stays = present.contains(name);
             if !stays {
                 let gone = serde_json::json!({ "lease": name, "gone": true });
-                self.tell(now, &gone);
+                self.tell(reading, &gone);
             }
             stays
         });
@@ -306,11 +315,12 @@ impl Page {
                 .get(&row.name)
                 .is_none_or(|(before, at)| is_news(before, row, at.elapsed()));
             if tell {
-                self.tell(now, &view(row, now));
+                self.tell(reading, &view(row, now));
                 known.insert(row.name.clone(), (row.clone(), read));
             }
         }
         *seen = Some(Seen {
+            reading,
             told: told.unwrap_or_default(),
             rows,
             now,
@@ -320,9 +330,9 @@ impl Page {
         Ok(())
     }
 
-    fn tell(&self, now: Timestamp, data: &impl serde::Serialize) {
+    fn tell(&self, reading: u64, data: &impl serde::Serialize) {
         if let Some(sent) = Sent::new(None, "lease", data) {
-            drop(self.changes.send(Change { now, sent }));
+            drop(self.changes.send(Change { reading, sent }));
         }
     }
 }
@@ -346,7 +356,7 @@ fn is_news(before: &LeaseRow, row: &LeaseRow, since: Duration) -> bool {
 struct Reader {
     hub: Arc<Hub>,
     log: broadcast::Receiver<(u64, Sent)>,
-    time: broadcast::Receiver<Sent>,
+    time: broadcast::Receiver<(u64, Sent)>,
     changes: broadcast::Receiver<Change>,
     _page: Arc<Page>,
     to: mpsc::Sender<Sent>,
@@ -357,36 +367,49 @@ struct Reader {
 struct Gone;
 
 impl Reader {
-    async fn run(mut self, snapshot: Snapshot, after: Option<u64>) {
+    async fn run(mut self, snapshot: Snapshot, reading: u64, after: Option<u64>) {
         let stop = self.hub.stop.clone();
         tokio::select! {
             () = stop.cancelled() => {}
-            _ = self.serve(snapshot, after) => {}
+            _ = self.serve(snapshot, reading, after) => {}
         }
     }
 
-    async fn serve(&mut self, snapshot: Snapshot, after: Option<u64>) -> Result<(), Gone> {
+    async fn serve(
+        &mut self,
+        snapshot: Snapshot,
+        reading: u64,
+        after: Option<u64>,
+    ) -> Result<(), Gone> {
+        let mut last = snapshot.seq;
         if let Some(after) = after {
-            self.catch_up(after, snapshot.seq).await?;
+            self.catch_up(after, last).await?;
         }
-        let (now, seq) = (snapshot.now, snapshot.seq);
-        self.send(Sent::new(Some(seq), "snapshot", &snapshot))
+        self.send(Sent::new(Some(last), "snapshot", &snapshot))
             .await?;
         drop(snapshot);
         loop {
             let sent = tokio::select! {
                 entry = self.log.recv() => match entry {
-                    Ok((entry, sent)) if entry > seq => sent,
-                    Ok(_) => continue,
+                    Ok((entry, _)) if entry <= last => continue,
+                    Ok((entry, sent)) => {
+                        self.send_entries(last, entry - 1).await?;
+                        last = entry;
+                        sent
+                    }
                     Err(_) => return Err(Gone),
                 },
                 change = self.changes.recv() => match change {
-                    Ok(change) if change.now >= now => change.sent,
+                    Ok(change) if change.reading > reading => change.sent,
                     Ok(_) => continue,
                     Err(_) => return Err(Gone),
                 },
                 time = self.time.recv() => match time {
-                    Ok(sent) => sent,
+                    Ok((seq, sent)) => {
+                        self.send_entries(last, seq).await?;
+                        last = last.max(seq);
+                        sent
+                    }
                     Err(broadcast::error::RecvError::Lagged(_)) => continue,
                     Err(broadcast::error::RecvError::Closed) => return Err(Gone),
                 },
@@ -399,10 +422,20 @@ impl Reader {
     /// Sends every entry after `after` up to `head`, or a reset if that is not
     /// possible.
     async fn catch_up(&mut self, after: u64, head: u64) -> Result<(), Gone> {
-        let mut next = after;
         if after > head || head - after > EVENTS_BEHIND_MAX {
             return self.reset().await;
         }
+        if self.send_entries(after, head).await? {
+            return Ok(());
+        }
+        self.reset().await
+    }
+
+    /// Sends every entry after `after` up to `head`, and says whether they are
+    /// all still there. Nothing is to be done, as a rule: only a snapshot that
+    /// is a little older than the listening leaves some to be read.
+    async fn send_entries(&mut self, after: u64, head: u64) -> Result<bool, Gone> {
+        let mut next = after;
         while next < head {
             let entries = self.entries_after(next).await.map_err(|error| {
                 tracing::warn!(%error, "a reader of events could not catch up");
@@ -410,7 +443,7 @@ impl Reader {
             })?;
             // Archived: the next entry is not there any more.
             if entries.first().is_none_or(|entry| entry.seq != next + 1) {
-                return self.reset().await;
+                return Ok(false);
             }
             for entry in entries.iter().take_while(|entry| entry.seq <= head) {
                 next = entry.seq;
@@ -418,7 +451,7 @@ impl Reader {
                     .await?;
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     async fn entries_after(&self, seq: u64) -> sqlx::Result<Vec<Handover>> {

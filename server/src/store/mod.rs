@@ -145,20 +145,20 @@ impl Store {
                 Arc::new(postgres::PostgresBackend::new(writers, readers.clone()))
             }
         };
-        Ok(Self::on(backend))
+        Self::on(backend).await
     }
 
     /// Starts the store on a backend.
-    fn on(backend: Arc<dyn Backend>) -> Self {
+    async fn on(backend: Arc<dyn Backend>) -> sqlx::Result<Self> {
         let lanes = Lanes::start(backend);
-        let hub = Hub::start(&lanes);
+        let hub = Hub::start(&lanes).await?;
         let store = Self {
             lanes,
             hub,
             room: Room::new(ROOM),
         };
         tokio::spawn(sweeper::run(store.clone()));
-        store
+        Ok(store)
     }
 
     /// Carries out one request on a lease.
@@ -249,10 +249,11 @@ impl Store {
         explained
     }
 
-    /// Settles what is due on leases.
+    /// Settles what is due on leases. One that somebody else has locked is left
+    /// for the next time, so that it does not delay the others.
     async fn settle(&self, names: Vec<LeaseName>) {
         let (many, receiver) = Many::new(names.len());
-        let give_up = Instant::now() + LOCKED_PATIENCE;
+        let give_up = Instant::now();
         let job = |(i, name)| Job {
             name,
             request: Request::Settle,

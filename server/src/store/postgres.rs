@@ -2,7 +2,7 @@
 //! `clock_timestamp()`, read after the rows are locked: `now()` stands still
 //! from the transaction's start, so it is stale after a wait.
 
-use std::time::Duration;
+use std::{collections::HashMap, time::Duration};
 
 use async_trait::async_trait;
 use baton_client::{Generation, Handover, LeaseName, Timestamp};
@@ -15,7 +15,7 @@ use super::{
     backend::{Backend, Busy, DbResult, Dialect, Lock, Locked, Reading, Transaction},
     record::{
         ClaimRecord, HandoverRecord, HeadRecord, LEASE_COLUMNS, LeaseRecord, TotalsRecord,
-        parse_names, read_all, status_text,
+        parse_names, read_all, read_payload, status_text,
     },
     sql::{CLAIMS, append_handovers, move_head, save_leases, save_payload},
     statement::{Statement, bind_all},
@@ -124,6 +124,26 @@ struct PostgresTransaction {
 }
 
 impl PostgresTransaction {
+    /// Reads the payloads of locked rows. By a statement of its own: one that
+    /// also locks sees the rows as they are after the wait, but what is joined
+    /// to them as it was before.
+    async fn read_payloads(&mut self, rows: &mut [LeaseRow]) -> DbResult<()> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
+        let payloads: Vec<(String, String)> =
+            sqlx::query_as("select lease, payload from payloads where lease = any($1)")
+                .bind(&names)
+                .fetch_all(&mut *self.tx)
+                .await?;
+        let mut payloads: HashMap<String, String> = payloads.into_iter().collect();
+        for row in rows {
+            row.payload = read_payload(payloads.remove(row.name.as_str()))?;
+        }
+        Ok(())
+    }
+
     async fn run(&mut self, statement: Statement) -> DbResult<()> {
         let Statement { sql, args } = statement;
         bind_all!(sqlx::query(AssertSqlSafe(sql)), args)
@@ -133,15 +153,11 @@ impl PostgresTransaction {
     }
 }
 
-/// The text of a lock: what is read, and how it is locked.
+/// The text of a lock: how the rows are locked that are read.
 fn lock_sql(lock: Lock, busy: Busy) -> String {
-    let (columns, from, strength) = match lock {
-        Lock::Renew => ("", "leases", "for no key update of leases"),
-        Lock::Change => (
-            ", payload",
-            "leases left join payloads on lease = name",
-            "for update of leases",
-        ),
+    let strength = match lock {
+        Lock::Renew => "for no key update",
+        Lock::Change => "for update",
     };
     let skip = if busy == Busy::Skip {
         " skip locked"
@@ -149,8 +165,7 @@ fn lock_sql(lock: Lock, busy: Busy) -> String {
         ""
     };
     format!(
-        "select {LEASE_COLUMNS}{columns} from {from} where name = any($1) \
-        order by name {strength}{skip}"
+        "select {LEASE_COLUMNS} from leases where name = any($1) order by name {strength}{skip}"
     )
 }
 
@@ -168,7 +183,10 @@ impl Transaction for PostgresTransaction {
             .bind(&names)
             .fetch_all(&mut *self.tx)
             .await?;
-        let rows: Vec<LeaseRow> = read_all(records)?;
+        let mut rows: Vec<LeaseRow> = read_all(records)?;
+        if lock == Lock::Change {
+            self.read_payloads(&mut rows).await?;
+        }
         if rows.len() == names.len() {
             return Ok(Locked {
                 rows,

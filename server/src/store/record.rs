@@ -10,7 +10,7 @@ use sqlx::FromRow;
 
 use crate::{
     chain::Head,
-    rules::{LastEnd, LeaseRow, PendingStepDown, Tenure},
+    rules::{Blocked, LastEnd, LeaseRow, PendingStepDown, Tenure},
 };
 
 use super::statement::Arg;
@@ -19,7 +19,7 @@ use super::statement::Arg;
 pub const LEASE_COLUMNS: &str = "name, generation, holder, token, claim_id, granted_at, \
     renewed_at, expires_at, ttl_ms, grace_ms, status, lapsed, last_end, attempt, principal, \
     protected, step_down, step_down_deadline, paused, barred, reserved, hands, sixth_hand_at, \
-    changed_at";
+    changed_at, blocked, blocked_until";
 
 /// The columns of `handovers`, in the order of [`handover_args`].
 pub const HANDOVER_COLUMNS: &str = "seq, at, lease, event, generation, holder, \
@@ -69,6 +69,8 @@ pub struct LeaseRecord {
     reserved: Option<String>,
     hands: String,
     changed_at: i64,
+    blocked: Option<String>,
+    blocked_until: Option<i64>,
     #[sqlx(default)]
     payload: Option<String>,
 }
@@ -121,7 +123,7 @@ impl TryFrom<LeaseRecord> for LeaseRow {
             },
             attempt: record.attempt.unsigned_abs(),
             principal: record.principal,
-            payload: raw("payloads.payload", record.payload)?,
+            payload: read_payload(record.payload)?,
             step_down: step_down.map(|asked| PendingStepDown {
                 at: asked.at,
                 deadline: asked.deadline,
@@ -136,6 +138,13 @@ impl TryFrom<LeaseRecord> for LeaseRow {
             protected: record.protected,
             hands: hands.into_iter().map(time).collect(),
             changed_at: time(record.changed_at),
+            blocked: record
+                .blocked
+                .zip(record.blocked_until)
+                .map(|(by, until)| Blocked {
+                    by,
+                    until: time(until),
+                }),
         })
     }
 }
@@ -187,6 +196,8 @@ pub fn lease_args(row: &LeaseRow) -> Vec<Arg> {
         Arg::json(Some(&hands)),
         at(sixth.map(|i| row.hands[i])),
         at(Some(row.changed_at)),
+        Arg::Text(row.blocked.as_ref().map(|blocked| blocked.by.clone())),
+        at(row.blocked.as_ref().map(|blocked| blocked.until)),
     ]
 }
 
@@ -330,6 +341,11 @@ pub struct TotalsRecord {
 pub fn read_all<R, T: TryFrom<R, Error = Damaged>>(records: Vec<R>) -> sqlx::Result<Vec<T>> {
     let read: Result<_, Damaged> = records.into_iter().map(T::try_from).collect();
     Ok(read?)
+}
+
+/// Reads a payload.
+pub fn read_payload(payload: Option<String>) -> Result<Option<RawJson>, Damaged> {
+    raw("payloads.payload", payload)
 }
 
 /// Reads a column of lease names.

@@ -8,7 +8,7 @@
 //! transaction, which holds nothing else while it waits.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet, VecDeque},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -21,7 +21,7 @@ use tokio::{
 
 use crate::{
     metrics,
-    rules::{self, Known, LeaseRow, Moment, Request, due_at},
+    rules::{self, Draft, Known, LeaseRow, Moment, Request, due_at},
 };
 
 use super::{
@@ -83,8 +83,7 @@ impl Lanes {
 
     /// Sends requests on their way.
     pub fn send(&self, jobs: Vec<Job>) {
-        let renews = |job: &Job| matches!(job.request, Request::Renew(..));
-        let (lane, jobs) = if jobs.iter().all(renews) {
+        let (lane, jobs) = if jobs.iter().all(is_renewal) {
             (&self.renewals, jobs)
         } else {
             (&self.changes, jobs)
@@ -93,8 +92,10 @@ impl Lanes {
         drop(lane.send(jobs));
     }
 
-    /// Takes requests about a lease whose row somebody else has locked.
+    /// Takes requests about a lease whose row somebody else has locked, except
+    /// for those that have no patience left.
     fn aside(self: &Arc<Self>, name: LeaseName, jobs: Vec<Job>) {
+        let jobs = answer_late(jobs);
         if jobs.is_empty() {
             return;
         }
@@ -167,26 +168,36 @@ async fn side_lane(lanes: Arc<Lanes>, name: LeaseName) {
         let Ok(_place) = lanes.side_lanes.acquire().await else {
             return;
         };
-        let (late, jobs): (Vec<Job>, Vec<Job>) = jobs
-            .into_iter()
-            .partition(|job| job.give_up <= Instant::now());
-        for job in late {
-            job.reply.send(Err(Failure::Locked));
-        }
-        if jobs.is_empty() {
-            continue;
-        }
-        match change(&lanes, jobs, Vec::new(), Busy::Wait(ROW_WAIT_MS)).await {
-            Ok(()) => {}
-            Err((Broken::Locked, jobs)) => {
-                let mut side = lanes.side.lock().unwrap_or_else(PoisonError::into_inner);
-                let waiting = side.entry(name.clone()).or_default();
-                let newer = std::mem::replace(waiting, jobs);
-                waiting.extend(newer);
+        // Renewals by themselves: they need not wait for fenced transactions.
+        let (renewals, others) = answer_late(jobs).into_iter().partition(is_renewal);
+        for jobs in [renewals, others] {
+            match change(&lanes, jobs, Vec::new(), Busy::Wait(ROW_WAIT_MS)).await {
+                Ok(()) => {}
+                Err((Broken::Locked, jobs)) => {
+                    let mut side = lanes.side.lock().unwrap_or_else(PoisonError::into_inner);
+                    let waiting = side.entry(name.clone()).or_default();
+                    let newer = std::mem::replace(waiting, jobs);
+                    waiting.extend(newer);
+                }
+                Err((broken, jobs)) => give_back(jobs, &broken),
             }
-            Err((broken, jobs)) => give_back(jobs, &broken),
         }
     }
+}
+
+fn is_renewal(job: &Job) -> bool {
+    matches!(job.request, Request::Renew(..))
+}
+
+/// Answers those who have no patience left for a locked row, and gives back
+/// the others.
+fn answer_late(jobs: Vec<Job>) -> Vec<Job> {
+    let now = Instant::now();
+    let (late, jobs): (Vec<Job>, Vec<Job>) = jobs.into_iter().partition(|job| job.give_up <= now);
+    for job in late {
+        job.reply.send(Err(Failure::Locked));
+    }
+    jobs
 }
 
 /// Answers everybody in a batch that did not make it.
@@ -344,8 +355,17 @@ async fn change(
 ) -> Result<(), (Broken, Vec<Job>)> {
     let started = std::time::Instant::now();
     let asked = jobs.len();
-    let mut batch = gather(lanes, jobs, looked_at);
-    let result = write(lanes, &mut batch, busy).await;
+    // Renewals free no lease, so nobody in line needs to be looked at.
+    let lock = if looked_at.is_empty() && jobs.iter().all(is_renewal) {
+        Lock::Renew
+    } else {
+        Lock::Change
+    };
+    let mut batch = gather(lanes, jobs, looked_at, lock);
+    if batch.is_empty() {
+        return Ok(());
+    }
+    let result = write(lanes, &mut batch, lock, busy).await;
     match result {
         Ok((played, now)) => {
             for entry in &played.log {
@@ -359,7 +379,7 @@ async fn change(
             let mut jobs = Vec::new();
             for (name, part) in batch {
                 jobs.extend(part.jobs);
-                lanes.lines.put(name, part.waiters, None);
+                jobs.extend(keep_in_line(lanes, name, part.waiters));
             }
             if let Broken::NotDone(error) = &broken
                 && lanes.backend.is_lock_timeout(error)
@@ -372,12 +392,29 @@ async fn change(
     }
 }
 
-fn gather(lanes: &Lanes, jobs: Vec<Job>, looked_at: Vec<LeaseName>) -> BTreeMap<LeaseName, Part> {
+/// Puts those back in line whose wait goes on, and gives back the others.
+fn keep_in_line(lanes: &Lanes, name: LeaseName, waiters: VecDeque<Job>) -> Vec<Job> {
+    let now = Instant::now();
+    let waits = |waiter: &Job| waiter.wait_until.is_some_and(|until| now < until);
+    let (waiting, over): (Vec<Job>, Vec<Job>) = waiters.into_iter().partition(waits);
+    lanes.lines.put(name, waiting.into(), None);
+    over
+}
+
+fn gather(
+    lanes: &Lanes,
+    jobs: Vec<Job>,
+    looked_at: Vec<LeaseName>,
+    lock: Lock,
+) -> BTreeMap<LeaseName, Part> {
     let mut batch: BTreeMap<LeaseName, Part> = BTreeMap::new();
     let part = |name: &LeaseName| Part {
         row: None,
         jobs: Vec::new(),
-        waiters: lanes.lines.take(name),
+        waiters: match lock {
+            Lock::Renew => VecDeque::new(),
+            Lock::Change => lanes.lines.take(name),
+        },
         claims: Vec::new(),
     };
     for name in looked_at {
@@ -403,23 +440,26 @@ fn gather(lanes: &Lanes, jobs: Vec<Job>, looked_at: Vec<LeaseName>) -> BTreeMap<
 async fn write(
     lanes: &Arc<Lanes>,
     batch: &mut BTreeMap<LeaseName, Part>,
+    mut lock: Lock,
     busy: Busy,
 ) -> Result<(Played, Timestamp), Broken> {
     let reading = async {
         let mut tx = lanes.backend.begin().await?;
-        let names: Vec<LeaseName> = batch.keys().cloned().collect();
-        let missing = lock_rows(lanes, &mut *tx, batch, &names, busy).await?;
-        read_claims(&mut *tx, batch).await?;
-        let now = tx.now().await?;
-        Ok((tx, missing, now))
+        let names = batch.keys().cloned().collect();
+        let mut missing = lock_rows(lanes, &mut *tx, batch, names, lock, busy).await?;
+        read_claims(&mut *tx, batch.iter_mut()).await?;
+        let mut now = tx.now().await?;
+        let mut rehearsal = rehearse(batch, now);
+        if lock == Lock::Renew && changes_hands(&rehearsal) {
+            lock = Lock::Change;
+            let names = batch.keys().cloned().collect();
+            missing = lock_rows(lanes, &mut *tx, batch, names, lock, busy).await?;
+            now = tx.now().await?;
+            rehearsal = rehearse(batch, now);
+        }
+        Ok((tx, missing, now, rehearsal))
     };
-    let (mut tx, missing, now) = bounded(reading).await?;
-    let rehearsal = play(
-        batch,
-        Moment { now, at: now },
-        Generation::ZERO,
-        Instant::now(),
-    );
+    let (mut tx, missing, now, rehearsal) = bounded(reading).await?;
     if rehearsal.log.is_empty() && rehearsal.changed.is_empty() {
         return Ok((rehearsal, now));
     }
@@ -429,29 +469,8 @@ async fn write(
         commit(tx).await?;
         return Ok((rehearsal, now));
     }
-    let deciding = async {
-        let (mut head, floor) = tx.head().await?;
-        // Leases spring into being only while the log's end is locked, so what
-        // is missing now stays so.
-        lock_rows(lanes, &mut *tx, batch, &missing, Busy::Skip).await?;
-        let now = tx.now().await?;
-        let moment = Moment {
-            now,
-            at: now.max(head.at),
-        };
-        let played = play(batch, moment, floor, Instant::now());
-        let mut entries = Vec::with_capacity(played.log.len());
-        for draft in &played.log {
-            let sealed = head.seal(draft.clone());
-            entries.push(sealed.map_err(|why| sqlx::Error::Decode(Box::new(why)))?);
-        }
-        save(&mut *tx, &played).await?;
-        if !entries.is_empty() {
-            tx.append(&entries, &head).await?;
-        }
-        Ok((played, now, head.seq))
-    };
-    let (played, now, seq) = bounded(deciding).await?;
+    let (played, now, seq) = bounded(decide(lanes, &mut *tx, batch, missing, lock)).await?;
+    end_waits(batch, &played);
     commit(tx).await?;
     lanes.logged.send_if_modified(|last| {
         let newer = seq > *last;
@@ -461,22 +480,92 @@ async fn write(
     Ok((played, now))
 }
 
+/// Plays a batch to learn what it needs; nothing of it is kept if it logs.
+fn rehearse(batch: &BTreeMap<LeaseName, Part>, now: Timestamp) -> Played {
+    let moment = Moment { now, at: now };
+    play(batch, moment, Generation::ZERO, Instant::now())
+}
+
+fn changes_hands(played: &Played) -> bool {
+    let moves = |draft: &Draft| draft.generation != draft.previous_generation;
+    played.log.iter().any(moves)
+}
+
+/// Locks the log's end, decides, and writes everything but the commit.
+async fn decide(
+    lanes: &Arc<Lanes>,
+    tx: &mut dyn Transaction,
+    batch: &mut BTreeMap<LeaseName, Part>,
+    missing: Vec<LeaseName>,
+    lock: Lock,
+) -> sqlx::Result<(Played, Timestamp, u64)> {
+    let (mut head, floor) = tx.head().await?;
+    // Leases spring into being only while the log's end is locked, so what is
+    // missing now stays so.
+    lock_rows(lanes, tx, batch, missing.clone(), Lock::Change, Busy::Skip).await?;
+    let appeared = |(name, part): &(&LeaseName, &mut Part)| {
+        part.row.is_some() && missing.binary_search(name).is_ok()
+    };
+    read_claims(tx, batch.iter_mut().filter(appeared)).await?;
+    let now = tx.now().await?;
+    let moment = Moment {
+        now,
+        at: now.max(head.at),
+    };
+    let mut played = play(batch, moment, floor, Instant::now());
+    if lock == Lock::Renew && changes_hands(&played) {
+        // A deadline passed since the rehearsal. Fenced transactions are to
+        // end first, but nobody waits for them with the log's end locked.
+        for (name, part) in std::mem::take(batch) {
+            lanes.aside(name, part.jobs);
+        }
+        played = Played::default();
+    }
+    let mut entries = Vec::with_capacity(played.log.len());
+    for draft in &played.log {
+        let sealed = head.seal(draft.clone());
+        entries.push(sealed.map_err(|why| sqlx::Error::Decode(Box::new(why)))?);
+    }
+    save(tx, &played).await?;
+    if !entries.is_empty() {
+        tx.append(&entries, &head).await?;
+    }
+    Ok((played, now, head.seq))
+}
+
+/// Whoever is answered by a batch waits no longer, even if the answer to its
+/// commit gets lost.
+fn end_waits(batch: &mut BTreeMap<LeaseName, Part>, played: &Played) {
+    for (name, part) in batch {
+        let Some(fates) = played.fates.get(name) else {
+            continue;
+        };
+        for (waiter, fate) in part.waiters.iter_mut().zip(&fates.waiters) {
+            if matches!(fate, Fate::Answered(_)) {
+                waiter.wait_until = None;
+            }
+        }
+    }
+}
+
 /// Locks rows of the batch and puts them in. Gives back the names that do not
 /// exist.
 async fn lock_rows(
     lanes: &Arc<Lanes>,
     tx: &mut dyn Transaction,
     batch: &mut BTreeMap<LeaseName, Part>,
-    names: &[LeaseName],
+    names: Vec<LeaseName>,
+    lock: Lock,
     busy: Busy,
 ) -> sqlx::Result<Vec<LeaseName>> {
     if names.is_empty() {
         return Ok(Vec::new());
     }
-    let locked = tx.lock(names, Lock::Change, busy).await?;
+    let locked = tx.lock(&names, lock, busy).await?;
     for name in locked.busy {
-        if let Some(part) = batch.remove(&name) {
-            lanes.lines.put(name.clone(), part.waiters, None);
+        if let Some(mut part) = batch.remove(&name) {
+            part.jobs
+                .extend(keep_in_line(lanes, name.clone(), part.waiters));
             lanes.aside(name, part.jobs);
         }
     }
@@ -494,11 +583,12 @@ async fn lock_rows(
 
 /// Finds earlier grants to the claims in the batch, so that a late repetition
 /// is refused instead of granted anew.
-async fn read_claims(
+async fn read_claims<'a>(
     tx: &mut dyn Transaction,
-    batch: &mut BTreeMap<LeaseName, Part>,
+    parts: impl Iterator<Item = (&'a LeaseName, &'a mut Part)>,
 ) -> sqlx::Result<()> {
-    for (name, part) in batch.iter_mut() {
+    for (name, part) in parts {
+        part.claims.clear();
         let mut ids: Vec<String> = part
             .jobs
             .iter()
@@ -536,7 +626,7 @@ fn answer(lanes: &Lanes, batch: BTreeMap<LeaseName, Part>, mut played: Played, n
         let Some(fates) = played.fates.remove(&name) else {
             continue;
         };
-        let mut line = std::collections::VecDeque::new();
+        let mut line = VecDeque::new();
         let waiters = part.waiters.into_iter().zip(fates.waiters);
         let jobs = part.jobs.into_iter().zip(fates.jobs);
         for (mut job, fate) in waiters.chain(jobs) {

@@ -5,6 +5,7 @@
 //! and after every step [`step`] checks what became of the lease and its log,
 //! and [`probe`] tries out, on copies, what would be answered next.
 
+pub mod log;
 mod probe;
 mod step;
 mod steps;
@@ -15,7 +16,7 @@ use baton_client::{
 use proptest::prelude::*;
 
 use super::*;
-use crate::chain::{self, Head};
+use crate::chain::Head;
 use steps::{LEASES, Move, Step};
 
 /// A grant that was answered.
@@ -161,24 +162,6 @@ impl World {
         }
     }
 
-    /// What must be true of any log, and of the table beside it.
-    fn check_log(&self) {
-        let mut end = Head::genesis();
-        for entry in &self.log {
-            assert_eq!(entry.seq, end.seq + 1, "seq has no gap");
-            assert!(entry.at >= end.at, "`at` never falls");
-            assert_eq!(entry.prev_hash, end.hash, "the chain holds");
-            assert_eq!(entry.hash, chain::hash(entry).expect("has a form"));
-            assert!(!entry.reason.is_empty(), "there is always a reason");
-            end.seq = entry.seq;
-            end.at = entry.at;
-            end.hash.clone_from(&entry.hash);
-        }
-        for lease in 0..LEASES {
-            self.check_lease_log(&Self::name(lease));
-        }
-    }
-
     /// The log rebuilt into rows is the table.
     fn check_rebuilt(&self, lease: usize) {
         let name = Self::name(lease);
@@ -188,54 +171,6 @@ impl World {
             self.rows[lease].as_ref().map(Rebuilt::from).as_ref(),
         );
     }
-
-    /// What must be true of one lease's entries.
-    fn check_lease_log(&self, name: &LeaseName) {
-        let mut last: Option<&Handover> = None;
-        let mut highest = Generation::ZERO;
-        // The tenure that is open or lapsed: from, and until if that is known.
-        let mut tenure: Option<(Timestamp, Option<Timestamp>)> = None;
-        let mut free_from = Timestamp::from_micros(0);
-        for entry in self.log.iter().filter(|e| e.lease.as_ref() == Some(name)) {
-            let left = last.map_or((Generation::ZERO, None), |last| {
-                (last.generation, last.holder.clone())
-            });
-            assert_eq!(
-                (entry.previous_generation, entry.previous_holder.clone()),
-                left,
-                "previous_* is what the entries before left"
-            );
-            assert!(entry.generation >= highest, "generations never fall");
-            if let (Some(from), Some(until)) = (entry.held_from, entry.held_until) {
-                assert!(from <= until && until <= entry.at);
-                assert_eq!(
-                    tenure.map(|(from, _)| from),
-                    Some(from),
-                    "it is of this tenure"
-                );
-            }
-            match entry.event {
-                HandoverEvent::Granted => {
-                    assert!(entry.generation > highest, "a granted generation is new");
-                    if let Some((_, until)) = tenure {
-                        free_from = until.expect("only a lapsed tenure can be taken over");
-                    }
-                    assert!(entry.at >= free_from, "tenures never overlap");
-                    tenure = Some((entry.at, None));
-                }
-                HandoverEvent::Lapsed => tenure = entry.held_from.map(|f| (f, entry.held_until)),
-                HandoverEvent::Recovered => tenure = tenure.map(|(from, _)| (from, None)),
-                HandoverEvent::Released | HandoverEvent::Forced if tenure.is_some() => {
-                    tenure = None;
-                    free_from = entry.held_until.expect("a tenure ended");
-                }
-                _ => {}
-            }
-            assert_eq!(tenure.is_some(), entry.holder.is_some());
-            highest = entry.generation;
-            last = Some(entry);
-        }
-    }
 }
 
 fn run(floor: u64, steps: &[Step]) {
@@ -243,7 +178,7 @@ fn run(floor: u64, steps: &[Step]) {
     for step in steps {
         world.take(step);
     }
-    world.check_log();
+    log::check_log(&world.log);
 }
 
 proptest! {

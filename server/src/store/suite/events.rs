@@ -1,0 +1,255 @@
+//! What watchers are sent.
+
+use std::time::Duration;
+
+use baton_client::{Event, Snapshot};
+use tokio::sync::mpsc;
+
+use super::{ask::*, *};
+use crate::store::events::Sent;
+
+on_both_databases![
+    a_stream_begins_with_a_snapshot_and_tells_what_changes,
+    a_resumed_stream_has_every_entry_once,
+    a_stream_that_begins_at_any_time_has_every_entry_after_its_snapshot,
+    renewals_are_told_at_most_once_a_second,
+    what_no_longer_matches_is_gone,
+    who_is_too_far_away_starts_anew,
+    streams_end_when_the_server_stops,
+];
+
+/// One who watches, and what it was sent last.
+struct Watcher {
+    stream: mpsc::Receiver<Sent>,
+    id: u64,
+}
+
+impl Watcher {
+    async fn start(store: &Store, query: LeaseQuery, after: Option<u64>) -> Self {
+        let stream = store.hub().subscribe(query, after).await;
+        Self {
+            stream: stream.expect("the database answers"),
+            id: after.unwrap_or_default(),
+        }
+    }
+
+    async fn next(&mut self) -> Event {
+        let sent = tokio::time::timeout(PATIENCE, self.stream.recv()).await;
+        let sent = sent.expect("something comes").expect("the stream goes on");
+        self.id = sent.id.unwrap_or(self.id);
+        let event = Event::read(sent.name, &sent.data).expect("is what it says");
+        event.expect("is a known event")
+    }
+
+    async fn snapshot(&mut self) -> Snapshot {
+        match self.next().await {
+            Event::Snapshot(snapshot) => snapshot,
+            other => panic!("not a snapshot: {other:?}"),
+        }
+    }
+
+    /// The next event of which `pick` makes something.
+    async fn until<T>(&mut self, mut pick: impl FnMut(Event) -> Option<T>) -> T {
+        loop {
+            if let Some(found) = pick(self.next().await) {
+                return found;
+            }
+        }
+    }
+}
+
+async fn a_stream_begins_with_a_snapshot_and_tells_what_changes(database: TestDatabase) {
+    let (store, other) = database.two_stores().await;
+    store.take("deploy", "a").await;
+    let mut watcher = Watcher::start(&other, LeaseQuery::default(), None).await;
+    let snapshot = watcher.snapshot().await;
+    assert_eq!((snapshot.seq, snapshot.items.len()), (1, 1));
+    assert_eq!(watcher.id, 1, "a snapshot says where to go on");
+
+    // A change on any server comes as an entry, as the lease, and in the time.
+    store.take("web", "b").await;
+    let (mut entry, mut lease, mut time) = (None, None, None);
+    watcher
+        .until(|event| {
+            match event {
+                Event::Handover(new) => entry = Some(new),
+                Event::Lease(new) if new.lease == name("web") => lease = Some(new),
+                Event::Time(new) if new.seq == 2 => time = Some(new),
+                _ => {}
+            }
+            (entry.is_some() && lease.is_some() && time.is_some()).then_some(())
+        })
+        .await;
+    assert_eq!(entry.expect("came").seq, 2);
+    assert_eq!(lease.expect("came").holder, Some(holder("b")));
+    assert_eq!(watcher.id, 2);
+}
+
+/// Reads entries up to `last`, and says which came.
+async fn entries(watcher: &mut Watcher, last: u64) -> Vec<u64> {
+    let mut seqs = Vec::new();
+    watcher
+        .until(|event| {
+            if let Event::Handover(entry) = event {
+                seqs.push(entry.seq);
+            }
+            (seqs.last() == Some(&last)).then_some(())
+        })
+        .await;
+    seqs
+}
+
+async fn a_resumed_stream_has_every_entry_once(database: TestDatabase) {
+    let store = database.store().await;
+    let many = |from: usize| {
+        let names = (from..from + 30).map(|i| format!("lease-{i}"));
+        store.submit_all(
+            names
+                .map(|lease| (name(&lease), acquire(taking("a"))))
+                .collect(),
+        )
+    };
+    many(0).await;
+    let mut watcher = Watcher::start(&store, LeaseQuery::default(), Some(10)).await;
+    many(30).await;
+    // Whatever was before or after the snapshot: one after the other.
+    assert_eq!(entries(&mut watcher, 60).await, Vec::from_iter(11..=60));
+    let at = watcher.id;
+    drop(watcher);
+    many(60).await;
+    let mut again = Watcher::start(&store, LeaseQuery::default(), Some(at)).await;
+    assert_eq!(entries(&mut again, 90).await, Vec::from_iter(61..=90));
+}
+
+async fn a_stream_that_begins_at_any_time_has_every_entry_after_its_snapshot(
+    database: TestDatabase,
+) {
+    const LAST: u64 = 240;
+    let store = database.store().await;
+    // Somebody watches already, so that pages are shared.
+    let _first = Watcher::start(&store, LeaseQuery::default(), None).await;
+    let busy = store.clone();
+    let busy = tokio::spawn(async move {
+        for generation in (1..LAST).step_by(2) {
+            busy.take("deploy", "a").await;
+            tokio::time::sleep(Duration::from_millis(3)).await;
+            busy.ask("deploy", release("a", generation))
+                .await
+                .expect("is held");
+            tokio::time::sleep(Duration::from_millis(3)).await;
+        }
+    });
+    let mut watchers = Vec::new();
+    while !busy.is_finished() {
+        let mut watcher = Watcher::start(&store, LeaseQuery::default(), None).await;
+        watchers.push(tokio::spawn(async move {
+            let snapshot = watcher.snapshot().await;
+            if snapshot.seq < LAST {
+                let came = entries(&mut watcher, LAST).await;
+                let whole = came.iter().copied().eq(snapshot.seq + 1..=LAST);
+                assert!(whole, "from {:?} after {}", came.first(), snapshot.seq);
+            }
+        }));
+        tokio::time::sleep(Duration::from_millis(4)).await;
+    }
+    busy.await.expect("it went well");
+    for watcher in watchers {
+        watcher.await.expect("it saw every entry once");
+    }
+}
+
+async fn renewals_are_told_at_most_once_a_second(database: TestDatabase) {
+    let store = database.store().await;
+    store.take("deploy", "a").await;
+    let mut watcher = Watcher::start(&store, LeaseQuery::default(), None).await;
+    watcher.snapshot().await;
+    let busy = store.clone();
+    let busy = tokio::spawn(async move {
+        loop {
+            busy.ask("deploy", renew("a", 1)).await.expect("is held");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    });
+    let started = std::time::Instant::now();
+    let mut told = 0;
+    while told < 4 {
+        if let Event::Lease(lease) = watcher.next().await {
+            assert_eq!(lease.lease, name("deploy"));
+            told += 1;
+        }
+    }
+    // Four of them take at least three times a second, and come at all.
+    assert!(started.elapsed() >= Duration::from_millis(2_900));
+    busy.abort();
+}
+
+async fn what_no_longer_matches_is_gone(database: TestDatabase) {
+    let store = database.store().await;
+    store.take("deploy", "a").await;
+    let held_by_a = LeaseQuery {
+        holder: Some("a".into()),
+        ..LeaseQuery::default()
+    };
+    let mut watcher = Watcher::start(&store, held_by_a, None).await;
+    assert_eq!(watcher.snapshot().await.items.len(), 1);
+    store.ask("deploy", release("a", 1)).await.expect("is held");
+    let gone = watcher
+        .until(|event| match event {
+            Event::Gone(lease) => Some(lease),
+            _ => None,
+        })
+        .await;
+    assert_eq!(gone, name("deploy"));
+    // And it comes back when it matches again.
+    store.take("deploy", "a").await;
+    watcher
+        .until(|event| match event {
+            Event::Lease(lease) => (lease.holder == Some(holder("a"))).then_some(()),
+            Event::Gone(lease) => panic!("{lease} is gone twice"),
+            _ => None,
+        })
+        .await;
+}
+
+async fn who_is_too_far_away_starts_anew(database: TestDatabase) {
+    let store = database.store().await;
+    store.take("deploy", "a").await;
+    // Beyond the log's end.
+    let mut watcher = Watcher::start(&store, LeaseQuery::default(), Some(99)).await;
+    assert!(matches!(watcher.next().await, Event::Reset));
+    assert_eq!(watcher.snapshot().await.seq, 1);
+
+    // More than 10,000 behind.
+    for generation in (0..10_500).step_by(1_000) {
+        let all = (generation..generation + 1_000)
+            .map(|i| (name(&format!("lease-{i}")), acquire(taking("a"))));
+        store.submit_all(all.collect()).await;
+    }
+    let head = 11_001;
+    let _fresh = eventually("a snapshot of all that", || async {
+        let mut fresh = Watcher::start(&store, LeaseQuery::default(), None).await;
+        (fresh.snapshot().await.seq == head).then_some(fresh)
+    })
+    .await;
+    let mut watcher = Watcher::start(&store, LeaseQuery::default(), Some(1_000)).await;
+    assert!(matches!(watcher.next().await, Event::Reset));
+    assert_eq!(watcher.snapshot().await.seq, head);
+
+    // Just within it.
+    let mut watcher = Watcher::start(&store, LeaseQuery::default(), Some(1_001)).await;
+    assert_eq!(
+        entries(&mut watcher, head).await,
+        Vec::from_iter(1_002..=head)
+    );
+}
+
+async fn streams_end_when_the_server_stops(database: TestDatabase) {
+    let store = database.store().await;
+    let mut watcher = Watcher::start(&store, LeaseQuery::default(), None).await;
+    watcher.snapshot().await;
+    store.hub().stop();
+    let ended = async { while watcher.stream.recv().await.is_some() {} };
+    tokio::time::timeout(PATIENCE, ended)
+        .await
+        .expect("it ends");
+}

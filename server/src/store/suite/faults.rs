@@ -1,0 +1,187 @@
+//! A backend that fails on purpose, at the place that a test names.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use baton_client::{Generation, Handover, LeaseName, Timestamp};
+use tokio::sync::oneshot;
+
+use super::super::{
+    backend::{Backend, Busy, DbResult, Dialect, Lock, Locked, Reading, Transaction},
+    postgres::PostgresBackend,
+    record::ClaimRecord,
+    sqlite::SqliteBackend,
+};
+use crate::{
+    chain::Head,
+    database::{Database, POSTGRES_WRITERS, postgres_pool_like},
+    rules::LeaseRow,
+};
+
+/// Where a transaction meets its fate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    Begin,
+    Lock,
+    Head,
+    /// When rows are written, whole or renewed.
+    Write,
+    Append,
+    Commit,
+}
+
+/// What happens there.
+#[derive(Debug)]
+pub enum Fault {
+    /// It fails, and what it was to do is not done.
+    Fails,
+    /// It is done, and fails all the same, as when its answer gets lost.
+    FailsAfter,
+    /// It tells the test, and never ends.
+    Hangs(oneshot::Sender<()>),
+}
+
+/// The fault that the next transaction to come to its place meets, if any.
+#[derive(Debug, Clone, Default)]
+pub struct Faults(Arc<Mutex<Option<(Place, Fault)>>>);
+
+impl Faults {
+    pub fn arm(&self, place: Place, fault: Fault) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((place, fault));
+    }
+
+    fn take(&self, place: Place) -> Option<Fault> {
+        let mut armed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (_, fault) = armed.take_if(|(at, _)| *at == place)?;
+        Some(fault)
+    }
+
+    /// Does `work`, or what the fault says.
+    async fn meet<T>(&self, place: Place, work: impl Future<Output = DbResult<T>>) -> DbResult<T> {
+        match self.take(place) {
+            None => work.await,
+            Some(Fault::Fails) => Err(broken()),
+            Some(Fault::FailsAfter) => {
+                work.await?;
+                Err(broken())
+            }
+            Some(Fault::Hangs(tell)) => {
+                let _ = tell.send(());
+                std::future::pending().await
+            }
+        }
+    }
+}
+
+fn broken() -> sqlx::Error {
+    sqlx::Error::Io(std::io::Error::other("broken on purpose"))
+}
+
+/// A database's backend with faults in it.
+pub struct Faulty {
+    backend: Arc<dyn Backend>,
+    faults: Faults,
+}
+
+impl Faulty {
+    pub async fn on(database: &Database, faults: &Faults) -> Arc<Self> {
+        let backend: Arc<dyn Backend> = match database {
+            Database::Sqlite(sqlite) => {
+                let started = SqliteBackend::start(sqlite.clone()).await;
+                Arc::new(started.expect("it answers"))
+            }
+            Database::Postgres(readers) => {
+                let writers = postgres_pool_like(readers, POSTGRES_WRITERS);
+                Arc::new(PostgresBackend::new(writers, readers.clone()))
+            }
+        };
+        Arc::new(Self {
+            backend,
+            faults: faults.clone(),
+        })
+    }
+}
+
+#[async_trait]
+impl Backend for Faulty {
+    async fn begin(&self) -> DbResult<Box<dyn Transaction>> {
+        let tx = self.faults.meet(Place::Begin, self.backend.begin()).await?;
+        Ok(Box::new(FaultyTransaction {
+            tx,
+            faults: self.faults.clone(),
+        }))
+    }
+
+    async fn read(&self) -> DbResult<Box<dyn Reading>> {
+        self.backend.read().await
+    }
+
+    async fn due(&self, limit: u32) -> DbResult<Vec<LeaseName>> {
+        self.backend.due(limit).await
+    }
+
+    async fn notified(&self) {
+        self.backend.notified().await;
+    }
+
+    fn is_lock_timeout(&self, error: &sqlx::Error) -> bool {
+        self.backend.is_lock_timeout(error)
+    }
+
+    fn dialect(&self) -> Dialect {
+        self.backend.dialect()
+    }
+}
+
+struct FaultyTransaction {
+    tx: Box<dyn Transaction>,
+    faults: Faults,
+}
+
+#[async_trait]
+impl Transaction for FaultyTransaction {
+    async fn lock(&mut self, names: &[LeaseName], lock: Lock, busy: Busy) -> DbResult<Locked> {
+        let faults = self.faults.clone();
+        faults
+            .meet(Place::Lock, self.tx.lock(names, lock, busy))
+            .await
+    }
+
+    async fn now(&mut self) -> DbResult<Timestamp> {
+        self.tx.now().await
+    }
+
+    async fn head(&mut self) -> DbResult<(Head, Generation)> {
+        let faults = self.faults.clone();
+        faults.meet(Place::Head, self.tx.head()).await
+    }
+
+    async fn claims(&mut self, lease: &LeaseName, claim_id: &str) -> DbResult<Vec<ClaimRecord>> {
+        self.tx.claims(lease, claim_id).await
+    }
+
+    async fn renew(&mut self, rows: &[&LeaseRow]) -> DbResult<()> {
+        let faults = self.faults.clone();
+        faults.meet(Place::Write, self.tx.renew(rows)).await
+    }
+
+    async fn save(&mut self, rows: &[&LeaseRow]) -> DbResult<()> {
+        let faults = self.faults.clone();
+        faults.meet(Place::Write, self.tx.save(rows)).await
+    }
+
+    async fn save_payload(&mut self, row: &LeaseRow) -> DbResult<()> {
+        self.tx.save_payload(row).await
+    }
+
+    async fn append(&mut self, entries: &[Handover], head: &Head) -> DbResult<()> {
+        let faults = self.faults.clone();
+        faults
+            .meet(Place::Append, self.tx.append(entries, head))
+            .await
+    }
+
+    async fn commit(self: Box<Self>) -> DbResult<()> {
+        self.faults.meet(Place::Commit, self.tx.commit()).await
+    }
+}
