@@ -160,7 +160,11 @@ impl World {
         let file = self.served.folder().join("records");
         let file = file.to_str().expect("a path of letters");
         let ttl = format!("{}ms", self.scale.ttl.as_millis());
-        let deaf = if number % 2 == 0 { "yes" } else { "no" };
+        let deaf = if number.is_multiple_of(2) {
+            "yes"
+        } else {
+            "no"
+        };
         // Some end by themselves; others would go on far beyond the lease, if
         // they were let.
         let beats = match self.random.random_bool(0.5) {

@@ -67,7 +67,7 @@ pub async fn contend(
         biased;
         got = &mut tenure => got.map(Got::Tenure).map_err(|error| refused(error, session)),
         number = signals.ending() => Ok(Got::Signal(number)),
-        () = limit => Err(given_up(why().await, &lease.to_string())),
+        () = limit => Err(given_up(why().await, lease.as_str())),
         never = word => match never {},
     }
 }

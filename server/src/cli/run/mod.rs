@@ -49,7 +49,8 @@ the server cannot be reached in time, and also when baton run is stopped or kill
 everything it started get SIGTERM, and what is still there gets SIGKILL, before time lets anybody
 else have the lease. Then it contends again, and runs the command anew, unless --once is given. When
 the command ends by itself, whatever it left running is ended too, the lease is released, and that
-is all. It cannot end what runs as another user (sudo), nor containers that a daemon started.
+is all. It cannot end what runs as another user (sudo), nor containers that a daemon started; and if
+it and its watcher are killed at once, only the command itself dies with them. Fence what matters.
 
 An operator's step-down shows as SIGTERM: the command has until the deadline (less a third of the
 ttl) to finish; the lease is released as soon as it has.
