@@ -9,7 +9,10 @@ use axum::{
 };
 use baton_client::Code;
 use percent_encoding::percent_decode_str;
-use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::{
+    Deserialize, Deserializer,
+    de::{DeserializeOwned, IgnoredAny, MapAccess, Visitor, value::MapAccessDeserializer},
+};
 
 use super::{answer::Oops, call::Call};
 
@@ -84,7 +87,7 @@ fn unread(error: &axum::Error, bytes_max: usize) -> Oops {
 }
 
 fn read_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Oops> {
-    if let Ok(value) = serde_json::from_slice(bytes) {
+    if let Ok(Named(value)) = serde_json::from_slice(bytes) {
         return Ok(value);
     }
     // Only now, to say what is wrong: is it JSON at all, and if so, where does
@@ -99,8 +102,34 @@ fn read_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Oops> {
     }
     let mut reader = serde_json::Deserializer::from_str(text);
     match serde_path_to_error::deserialize(&mut reader) {
-        Ok(value) => Ok(value),
+        Ok(Named(value)) => Ok(value),
         Err(error) => Err(wrong(&error.path().to_string(), error.inner(), "body")),
+    }
+}
+
+/// An object, whose fields have names. Serde by itself would read a list of the
+/// values as well.
+pub struct Named<T>(pub T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Named<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Object<T>(std::marker::PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Object<T> {
+            type Value = T;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(map))
+            }
+        }
+
+        deserializer
+            .deserialize_map(Object(std::marker::PhantomData))
+            .map(Self)
     }
 }
 

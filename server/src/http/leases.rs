@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::{Json, response::IntoResponse};
 use baton_client::{
     Acquire, CheckQuery, Checked, ForceRelease, LeaseName, LeaseQuery, Protect, Reason, Release,
-    Renew, Renewal, RenewalResult, Renewals, Renewed, StepDownRequest, Timestamp,
+    Renew, Renewal, RenewalResult, Renewed, StepDownRequest, Timestamp,
     limits::{BODY_BYTES_MAX, RENEWALS_BYTES_MAX, RENEWALS_MAX},
 };
 
@@ -17,6 +17,7 @@ use crate::{
 
 use super::{
     answer::{Answer, Oops},
+    body::Named,
     call::Call,
     fields::Fields,
     parse,
@@ -116,20 +117,26 @@ async fn submit(call: Call, request: Request) -> Answer {
     Ok(Json(done.lease()).into_response())
 }
 
+/// [`baton_client::Renewals`], read more strictly.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Renewals {
+    renewals: Vec<Named<Renewal>>,
+}
+
 /// `POST /renewals`.
 pub async fn renewals(mut call: Call) -> Answer {
-    let wire: Renewals = call.json(RENEWALS_BYTES_MAX).await?;
+    let Renewals { renewals } = call.json(RENEWALS_BYTES_MAX).await?;
+    let renewals: Vec<Renewal> = renewals.into_iter().map(|Named(renewal)| renewal).collect();
     let asker = call.asker()?;
-    check_renewals(&wire.renewals)?;
+    check_renewals(&renewals)?;
     // A renewal outside the token's prefixes is refused by itself.
-    let allowed: Vec<Result<(), Oops>> = wire
-        .renewals
+    let allowed: Vec<Result<(), Oops>> = renewals
         .iter()
         .map(|renewal| Ok(authorise(&call.caller, Access::Hold, Some(&renewal.lease))?))
         .collect();
-    let names: Vec<LeaseName> = wire.renewals.iter().map(|r| r.lease.clone()).collect();
-    let requests = wire
-        .renewals
+    let names: Vec<LeaseName> = renewals.iter().map(|r| r.lease.clone()).collect();
+    let requests = renewals
         .into_iter()
         .zip(&allowed)
         .filter(|(_, allowed)| allowed.is_ok())

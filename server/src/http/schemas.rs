@@ -72,6 +72,16 @@ fn or_null(schema: Value) -> Value {
     json!({ "anyOf": [schema, { "type": "null" }] })
 }
 
+/// Two fields that are there together, or absent together.
+fn together(one: &str, other: &str) -> Value {
+    let absent = json!({ "type": "null" });
+    let present = json!({ "not": absent });
+    json!({ "anyOf": [
+        { "properties": { one: absent, other: absent } },
+        { "required": [one, other], "properties": { one: present, other: present } },
+    ] })
+}
+
 fn described(mut schema: Value, description: &str) -> Value {
     schema["description"] = json!(description);
     schema
@@ -138,27 +148,25 @@ fn requests() -> Value {
         }
         properties
     };
-    // Together or not at all.
-    let pairs = json!({
-        "bar": ["bar_ms"], "bar_ms": ["bar"],
-        "successor": ["reserve_ms"], "reserve_ms": ["successor"],
-    });
     let mut force = object(
         &["expected_generation", "reason"],
         json!({
             "expected_generation": one_of("Generation"),
             "reason": reason(),
             "incident": incident(),
-            "bar": { "type": "string", "enum": ["everyone", "holder"] },
-            "bar_ms": operator(),
-            "successor": one_of("Holder"),
-            "reserve_ms": operator(),
+            "bar": or_null(json!({ "type": "string", "enum": ["everyone", "holder"] })),
+            "bar_ms": or_null(operator()),
+            "successor": or_null(one_of("Holder")),
+            "reserve_ms": or_null(operator()),
         }),
     );
-    force["dependentRequired"] = pairs.clone();
+    force["allOf"] = json!([
+        together("bar", "bar_ms"),
+        together("successor", "reserve_ms")
+    ]);
     force["not"] = json!({
         "required": ["bar", "successor"],
-        "properties": { "bar": { "const": "everyone" } },
+        "properties": { "bar": { "const": "everyone" }, "successor": { "type": "string" } },
     });
     let mut step_down = object(
         &["expected_generation", "reason", "deadline_ms"],
@@ -167,13 +175,11 @@ fn requests() -> Value {
             "reason": reason(),
             "incident": incident(),
             "deadline_ms": operator(),
-            "successor": one_of("Holder"),
-            "reserve_ms": operator(),
+            "successor": or_null(one_of("Holder")),
+            "reserve_ms": or_null(operator()),
         }),
     );
-    step_down["dependentRequired"] = json!({
-        "successor": ["reserve_ms"], "reserve_ms": ["successor"],
-    });
+    step_down["allOf"] = json!([together("successor", "reserve_ms")]);
     json!({
         "Acquire": object(&["holder", "ttl_ms"], json!({
             "holder": one_of("Holder"),

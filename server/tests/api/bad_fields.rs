@@ -22,6 +22,7 @@ fn hostile() -> Vec<String> {
         "[]",
         "{}",
         "[[]]",
+        r#"[["a","h",1,null,null]]"#,
         r#"{"a":1}"#,
         "0",
         "-1",
@@ -94,7 +95,11 @@ fn names(answer: &Response, field: &str, sent: &Request) {
     assert_eq!(answer.status, 422, "{sent:?}: {}", answer.text());
     let problem = answer.problem(422, "invalid");
     let errors = problem["errors"].as_array().expect("it has errors");
-    let named = |error: &Value| error["field"] == field;
+    // Of a list, the item is named.
+    let named = |error: &Value| {
+        let named = error["field"].as_str().unwrap_or_default();
+        named == field || named.starts_with(&format!("{field}["))
+    };
     assert!(
         errors.iter().any(named),
         "{field} is not named for {sent:?}: {problem}"

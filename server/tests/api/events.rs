@@ -252,7 +252,7 @@ async fn who_cannot_go_on_begins_anew() {
     let server = Server::start().await;
     server.acquired("a", "h").await;
     // Beyond the head: another database's.
-    for after in [2, 1 << 40] {
+    for after in [2, 1_u64 << 40] {
         let mut stream = server.stream(events(&format!("?after={after}"))).await;
         assert_eq!(caught_up(&mut stream).await, (true, vec![]));
     }

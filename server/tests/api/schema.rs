@@ -114,7 +114,11 @@ impl Document {
                     .iter()
                     .all(|(name, field)| object.get(name).is_none_or(|v| self.allows(field, v)))
             }),
-            "dependentRequired" | "not" => true,
+            "allOf" => {
+                let all = what.as_array().expect("a list");
+                all.iter().all(|schema| self.allows(schema, value))
+            }
+            "not" => !self.allows(what, value),
             other => panic!("what does {other} mean?"),
         })
     }
