@@ -24,6 +24,8 @@ pub struct Served {
     address: String,
     database: String,
     operator_token: String,
+    /// Beside what tests inherit.
+    environment: Vec<(String, String)>,
     server: Child,
     folder: TempDir,
 }
@@ -36,6 +38,21 @@ impl Served {
 
     /// On this database, or on a new SQLite file.
     pub async fn on(database: Option<String>) -> Self {
+        let mut served = Self::spawned(database, Vec::new());
+        served.ready().await;
+        served.operator_token = served.create_operator();
+        served
+    }
+
+    /// On this database, or on a new SQLite file, with more in its environment;
+    /// without an operator, so there can be several on one database.
+    pub async fn within(database: Option<String>, environment: Vec<(String, String)>) -> Self {
+        let mut served = Self::spawned(database, environment);
+        served.ready().await;
+        served
+    }
+
+    fn spawned(database: Option<String>, environment: Vec<(String, String)>) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
         let file = format!("sqlite://{}/baton.db", folder.path().display());
         let database = database.unwrap_or(file);
@@ -45,17 +62,15 @@ impl Served {
             .expect("it has an address")
             .to_string();
         drop(listener);
-        let mut served = Self {
+        Self {
             url: format!("http://{address}"),
-            server: serve(&address, &database, &folder),
+            server: serve(&address, &database, &environment, &folder),
             address,
             database,
             operator_token: String::new(),
+            environment,
             folder,
-        };
-        served.ready().await;
-        served.operator_token = served.create_operator();
-        served
+        }
     }
 
     /// Waits until it answers.
@@ -93,8 +108,18 @@ impl Served {
 
     /// Starts it again at the same address, and waits until it answers.
     pub async fn come_back(&mut self) {
-        self.server = serve(&self.address, &self.database, &self.folder);
+        self.server = serve(
+            &self.address,
+            &self.database,
+            &self.environment,
+            &self.folder,
+        );
         self.ready().await;
+    }
+
+    /// The process that serves.
+    pub fn pid(&self) -> u32 {
+        self.server.id()
     }
 
     /// Where it listens, as host and port.
@@ -139,7 +164,12 @@ impl Drop for Served {
     }
 }
 
-fn serve(address: &str, database: &str, folder: &TempDir) -> Child {
+fn serve(
+    address: &str,
+    database: &str,
+    environment: &[(String, String)],
+    folder: &TempDir,
+) -> Child {
     let log = fs::OpenOptions::new()
         .create(true)
         .append(true)
@@ -149,6 +179,7 @@ fn serve(address: &str, database: &str, folder: &TempDir) -> Child {
         .args(["serve", "--listen", address, "--database", database])
         .env("BATON_HOLDER_TOKEN", HOLDER_TOKEN)
         .env("BATON_ADMIN_PASSWORD", "correct horse battery staple")
+        .envs(environment.iter().cloned())
         .stdin(Stdio::null())
         .stdout(log.try_clone().expect("a log can be shared"))
         .stderr(log)
