@@ -70,33 +70,48 @@ impl Database {
     /// `postgres://…`, and brings its schema up to date.
     ///
     /// # Errors
-    /// The address is not understood, the database cannot be reached, or its
-    /// schema is newer than this program or cannot be migrated by this role.
+    /// As [`Self::connect`] and [`Self::migrate`].
     pub async fn open(address: &str) -> Result<Self, OpenError> {
+        let database = Self::connect(address).await?;
+        database.migrate(address).await?;
+        Ok(database)
+    }
+
+    /// Opens the database at `address` and leaves its schema as it is.
+    ///
+    /// # Errors
+    /// The address is not understood, or the database cannot be reached.
+    pub async fn connect(address: &str) -> Result<Self, OpenError> {
         let shown = without_password(address);
         let connect = |source| OpenError::Connect {
             address: shown.clone(),
             source,
         };
-        let database = if address.starts_with("sqlite:") {
-            Self::Sqlite(open_sqlite(address).await.map_err(connect)?)
+        if address.starts_with("sqlite:") {
+            Ok(Self::Sqlite(open_sqlite(address).await.map_err(connect)?))
         } else if address.starts_with("postgres:") || address.starts_with("postgresql:") {
             let options = PgConnectOptions::from_str(address).map_err(connect)?;
-            Self::Postgres(postgres_pool(options, READERS).await.map_err(connect)?)
+            let pool = postgres_pool(options, READERS).await.map_err(connect)?;
+            Ok(Self::Postgres(pool))
         } else {
-            return Err(OpenError::Address(shown));
-        };
-        database
-            .migrate()
-            .await
-            .map_err(|source| OpenError::Migrate {
-                address: shown,
-                source,
-            })?;
-        Ok(database)
+            Err(OpenError::Address(shown))
+        }
     }
 
-    async fn migrate(&self) -> Result<(), MigrateError> {
+    /// Brings the schema of the database at `address` up to date.
+    ///
+    /// # Errors
+    /// The schema is newer than this program, or this role may not change it.
+    pub async fn migrate(&self, address: &str) -> Result<(), OpenError> {
+        self.run_migrations()
+            .await
+            .map_err(|source| OpenError::Migrate {
+                address: without_password(address),
+                source,
+            })
+    }
+
+    async fn run_migrations(&self) -> Result<(), MigrateError> {
         match self {
             Self::Sqlite(sqlite) => SQLITE_MIGRATIONS.run(&sqlite.writer).await,
             Self::Postgres(pool) => {
@@ -189,16 +204,28 @@ pub fn postgres_pool_like(pool: &PgPool, connections: u32) -> PgPool {
         .connect_lazy_with((*pool.connect_options()).clone())
 }
 
-/// An address fit for messages and logs.
+/// An address fit for messages and logs: what could be a password is left out,
+/// and so is everything of an address that cannot be understood.
 pub fn without_password(address: &str) -> String {
-    match url::Url::parse(address) {
-        Ok(mut url) if url.password().is_some() => {
-            // Only addresses that cannot have a password refuse this.
-            let _ = url.set_password(Some("…"));
-            url.to_string().replace("%E2%80%A6", "…")
-        }
-        _ => address.to_owned(),
+    let Ok(mut url) = url::Url::parse(address) else {
+        let scheme = address.split_once(':').map_or("", |(scheme, _)| scheme);
+        return format!("{scheme}:…");
+    };
+    if url.password().is_some() {
+        // Only addresses that cannot have a password refuse this.
+        let _ = url.set_password(Some("…"));
     }
+    let pairs: Vec<(String, String)> = url
+        .query_pairs()
+        .map(|(key, value)| match &*key {
+            "password" => (key.into_owned(), "…".into()),
+            _ => (key.into_owned(), value.into_owned()),
+        })
+        .collect();
+    if !pairs.is_empty() {
+        url.query_pairs_mut().clear().extend_pairs(pairs);
+    }
+    url.to_string().replace("%E2%80%A6", "…")
 }
 
 #[cfg(test)]
@@ -212,5 +239,11 @@ mod tests {
             "postgres://baton:…@db/baton"
         );
         assert_eq!(without_password("sqlite://baton.db"), "sqlite://baton.db");
+        assert_eq!(
+            without_password("postgres://db/baton?user=u&password=secret"),
+            "postgres://db/baton?user=u&password=…"
+        );
+        // A slash in a password ends the authority, so nothing can be told apart.
+        assert!(!without_password("postgres://u:pa/ss@db/baton").contains("pa"));
     }
 }

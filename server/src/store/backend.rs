@@ -67,6 +67,9 @@ pub trait Backend: Send + Sync + 'static {
     /// nothing relies on it.
     async fn notified(&self);
 
+    /// Ends the fenced transactions on a lease, and says how many.
+    async fn end_fences(&self, lease: &LeaseName) -> DbResult<u64>;
+
     /// Whether a failure means that a row stayed locked for too long.
     fn is_lock_timeout(&self, error: &sqlx::Error) -> bool;
 
@@ -89,6 +92,10 @@ pub trait Transaction: Send {
 
     /// Earlier grants to a claim.
     async fn claims(&mut self, lease: &LeaseName, claim_id: &str) -> DbResult<Vec<ClaimRecord>>;
+
+    /// The fenced transactions that are open on a lease, in words; `None` if
+    /// there are none.
+    async fn fences(&mut self, lease: &LeaseName) -> DbResult<Option<String>>;
 
     /// Writes what renewals change. The rows are locked.
     async fn renew(&mut self, rows: &[&LeaseRow]) -> DbResult<()>;

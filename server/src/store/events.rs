@@ -25,10 +25,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     metrics::Viewer,
-    rules::{LeaseRow, view},
+    rules::{LeaseRow, Rebuilt, view},
 };
 
-use super::{ListError, backend::Backend, listing, read_failed, writer::Lanes};
+use super::{ListError, backend::Backend, in_time, listing, read_failed, writer::Lanes};
 
 /// How often the log and the pages are read when nothing hints at a change.
 const POLL: Duration = Duration::from_secs(1);
@@ -121,12 +121,12 @@ impl Hub {
             tokio::select! {
                 () = self.stop.cancelled() => return,
                 _ = logged.changed() => {}
-                () = self.backend.notified() => lanes.lines.look_now(),
+                () = self.backend.notified() => {}
                 () = tokio::time::sleep(POLL) => {}
             }
             tokio::time::sleep(SETTLE).await;
             logged.mark_unchanged();
-            let (now, seq) = match self.tail(&mut last).await {
+            let (now, seq) = match in_time(self.tail(&mut last, &lanes)).await {
                 Ok(read) => read,
                 Err(error) => {
                     tracing::warn!(%error, "cannot follow the log");
@@ -144,27 +144,27 @@ impl Hub {
     }
 
     /// Sends on what the log got since `last`, and moves it.
-    async fn tail(&self, last: &mut u64) -> sqlx::Result<(Timestamp, u64)> {
+    async fn tail(&self, last: &mut u64, lanes: &Lanes) -> sqlx::Result<(Timestamp, u64)> {
         let mut reading = self.backend.read().await?;
         let now = reading.now().await?;
         let head = reading.head().await?;
-        let from = *last;
-        if from == head.seq {
+        if *last == head.seq {
             return Ok((now, head.seq));
         }
         self.grew.notify_waiters();
-        if self.log.receiver_count() > 0 {
-            let mut after = from;
-            while after < head.seq {
-                let entries = reading.handovers(page_after(after)).await?;
-                let Some(end) = entries.last() else { break };
-                after = end.seq;
-                for entry in &entries {
-                    if let Some(sent) = Sent::new(Some(entry.seq), "handover", entry) {
-                        drop(self.log.send((entry.seq, sent)));
-                    }
+        // Other servers write too: who waits in line here is to hear of it.
+        while *last < head.seq && (self.log.receiver_count() > 0 || lanes.lines.len() > 0) {
+            let entries = reading.handovers(page_after(*last)).await?;
+            lanes
+                .lines
+                .look_now(entries.iter().filter_map(|entry| entry.lease.as_ref()));
+            let Some(end) = entries.last() else { break };
+            for entry in &entries {
+                if let Some(sent) = Sent::new(Some(entry.seq), "handover", entry) {
+                    drop(self.log.send((entry.seq, sent)));
                 }
             }
+            *last = end.seq;
         }
         *last = head.seq;
         Ok((now, head.seq))
@@ -340,7 +340,12 @@ impl Page {
 /// Whether readers who know `before` are to be told of `row` now. What the log
 /// speaks of is always news; renewals are coalesced.
 fn is_news(before: &LeaseRow, row: &LeaseRow, since: Duration) -> bool {
-    if before.changed_at != row.changed_at || before.generation != row.generation {
+    // Not by `changed_at`: after a clock stepped back, it stands still.
+    let lapsed = |row: &LeaseRow| row.tenure.as_ref().is_some_and(|tenure| tenure.lapsed);
+    if Rebuilt::from(before) != Rebuilt::from(row)
+        || before.blocked != row.blocked
+        || lapsed(before) != lapsed(row)
+    {
         return true;
     }
     let renewal = |row: &LeaseRow| {
@@ -496,10 +501,17 @@ async fn read_rows_and_more(
     backend: &dyn Backend,
     query: &LeaseQuery,
 ) -> Result<(Vec<LeaseRow>, Timestamp, u64), ListError> {
-    let mut reading = backend.read().await.map_err(read_failed)?;
-    let now = reading.now().await.map_err(read_failed)?;
-    let select = listing::leases(query, now, backend.dialect())?;
-    let rows = reading.leases(select).await.map_err(read_failed)?;
-    let head = reading.head().await.map_err(read_failed)?;
-    Ok((rows, now, head.seq))
+    let read = async {
+        let mut reading = backend.read().await?;
+        let now = reading.now().await?;
+        let select = match listing::leases(query, now, backend.dialect()) {
+            Ok(select) => select,
+            Err(bad) => return Ok(Err(bad)),
+        };
+        let rows = reading.leases(select).await?;
+        let head = reading.head().await?;
+        Ok(Ok((rows, now, head.seq)))
+    };
+    let read = in_time(read).await.map_err(read_failed)?;
+    Ok(read?)
 }

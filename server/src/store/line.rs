@@ -6,14 +6,17 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
 use baton_client::LeaseName;
 use tokio::{sync::Notify, time::Instant};
 
-use super::queue::Job;
+use super::queue::{Job, Place};
 
 /// How long a line waits for a sign before it looks by itself.
 const POLL: Duration = Duration::from_secs(1);
@@ -24,6 +27,10 @@ pub struct Lines {
     lines: Mutex<HashMap<LeaseName, Line>>,
     /// Somebody joined, so the next look may be earlier.
     pub changed: Notify,
+    /// How many wait, those included that are being looked at.
+    waiting: Arc<AtomicUsize>,
+    /// The server stops: nobody waits any longer.
+    stopping: AtomicBool,
 }
 
 struct Line {
@@ -59,6 +66,14 @@ impl Lines {
         let first_deadline = waiters.iter().filter_map(|waiter| waiter.wait_until).min();
         let look_at =
             (now + takeable.unwrap_or(POLL).min(POLL)).min(first_deadline.unwrap_or(now + POLL));
+        let mut waiters = waiters;
+        let mut look_at = look_at;
+        if self.stopping.load(Ordering::Acquire) {
+            look_at = now;
+            for waiter in &mut waiters {
+                waiter.wait_until = Some(now);
+            }
+        }
         let mut lines = self.lock();
         let line = lines.entry(name).or_insert_with(|| Line {
             waiters: VecDeque::new(),
@@ -72,17 +87,26 @@ impl Lines {
         self.changed.notify_one();
     }
 
-    /// Has every line looked at now.
-    pub fn look_now(&self) {
+    /// Has the lines of these leases looked at now.
+    pub fn look_now<'a>(&self, names: impl Iterator<Item = &'a LeaseName>) {
         let now = Instant::now();
-        for line in self.lock().values_mut() {
-            line.look_at = now;
+        let mut lines = self.lock();
+        let mut any = false;
+        for name in names {
+            if let Some(line) = lines.get_mut(name) {
+                line.look_at = now;
+                any = true;
+            }
         }
-        self.changed.notify_one();
+        drop(lines);
+        if any {
+            self.changed.notify_one();
+        }
     }
 
     /// Has every waiter answered now, whatever the answer is.
     pub fn hurry(&self) {
+        self.stopping.store(true, Ordering::Release);
         let now = Instant::now();
         for line in self.lock().values_mut() {
             line.look_at = now;
@@ -93,11 +117,14 @@ impl Lines {
         self.changed.notify_one();
     }
 
-    /// The leases whose lines are to be looked at by `now`.
-    pub fn due(&self, now: Instant) -> Vec<LeaseName> {
+    /// The leases whose lines are to be looked at by `now`, at most so many.
+    pub fn due(&self, now: Instant, most: usize) -> Vec<LeaseName> {
         let mut lines = self.lock();
         let mut due = Vec::new();
         for (name, line) in lines.iter_mut() {
+            if due.len() == most {
+                break;
+            }
             if line.look_at <= now {
                 due.push(name.clone());
                 // Not again before it was looked at, unless that fails.
@@ -112,8 +139,13 @@ impl Lines {
         self.lock().values().map(|line| line.look_at).min()
     }
 
+    /// A place in line, to be kept by who waits.
+    pub fn place(&self) -> Place {
+        Place::new(&self.waiting)
+    }
+
     /// How many wait.
     pub fn len(&self) -> usize {
-        self.lock().values().map(|line| line.waiters.len()).sum()
+        self.waiting.load(Ordering::Acquire)
     }
 }

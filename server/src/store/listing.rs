@@ -3,12 +3,12 @@
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use baton_client::{
-    Generation, Handover, HandoverQuery, Lease, LeaseName, LeaseQuery, LeaseSort, LeaseState,
+    Attention, Generation, Handover, HandoverQuery, LeaseName, LeaseQuery, LeaseSort, LeaseState,
     Order, Timestamp, limits::PAGE_DEFAULT,
 };
 use serde::{Deserialize, Serialize};
 
-use crate::rules::{LeaseRow, state};
+use crate::rules::{LeaseRow, view};
 
 use super::{
     backend::Dialect,
@@ -149,7 +149,7 @@ fn filter(statement: &mut Statement, query: &LeaseQuery, now: Timestamp, dialect
     if query.attention == Some(true) {
         statement.push(" and ");
         push_attention(statement, now);
-        statement.push(" < 3");
+        statement.push(" < 4");
     }
 }
 
@@ -185,13 +185,16 @@ fn push_flapping(statement: &mut Statement, now: Timestamp) {
         .bind(Arg::Int(Some(now.micros() - FLAPPING_WINDOW)));
 }
 
-/// 0 lapsed, 1 flapping, 2 asked to step down, 3 nothing.
+/// 0 lapsed, 1 flapping, 2 blocked, 3 asked to step down, 4 nothing: as
+/// `baton_client::Attention` has it.
 fn push_attention(statement: &mut Statement, now: Timestamp) {
     statement.push("(case when ");
     push_lapsed(statement, now);
     statement.push(" then 0 when ");
     push_flapping(statement, now);
-    statement.push(" then 1 when step_down is not null then 2 else 3 end)");
+    statement.push(" then 1 when blocked_until > ");
+    statement.bind(Arg::Int(Some(now.micros())));
+    statement.push(" then 2 when step_down is not null then 3 else 4 end)");
 }
 
 /// A sort key that is a whole number.
@@ -244,17 +247,13 @@ pub fn lease_cursor(query: &LeaseQuery, last: &LeaseRow, now: Timestamp) -> Stri
     let sort = query.sort.unwrap_or_default();
     let key = match sort {
         LeaseSort::Name => 0,
-        LeaseSort::Attention => {
-            if state(last, now) == LeaseState::Lapsed {
-                0
-            } else if last.flapping(now) >= Lease::FLAPPING_FROM {
-                1
-            } else if last.step_down.is_some() {
-                2
-            } else {
-                3
-            }
-        }
+        LeaseSort::Attention => match view(last, now).attention() {
+            Some(Attention::Lapsed) => 0,
+            Some(Attention::Flapping) => 1,
+            Some(Attention::Blocked) => 2,
+            Some(Attention::SteppingDown) => 3,
+            None => 4,
+        },
         LeaseSort::Expires => last
             .tenure
             .as_ref()

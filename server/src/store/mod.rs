@@ -50,6 +50,8 @@ use writer::Lanes;
 const ROOM: usize = 16_384;
 /// Acquires that may wait in line at once; beyond, they are turned away.
 const WAITING_MAX: usize = 10_000;
+/// How long a read may take.
+const READ_TIMEOUT: Duration = Duration::from_secs(8);
 /// How long a request waits for a row that somebody else has locked.
 const LOCKED_PATIENCE: Duration = Duration::from_secs(5);
 
@@ -250,8 +252,9 @@ impl Store {
     }
 
     /// Settles what is due on leases. One that somebody else has locked is left
-    /// for the next time, so that it does not delay the others.
-    async fn settle(&self, names: Vec<LeaseName>) {
+    /// for the next time, so that it does not delay the others. Says whether any
+    /// was settled.
+    async fn settle(&self, names: Vec<LeaseName>) -> bool {
         let (many, receiver) = Many::new(names.len());
         let give_up = Instant::now();
         let job = |(i, name)| Job {
@@ -262,11 +265,13 @@ impl Store {
             give_up,
             place: None,
         };
-        self.lanes
-            .send(names.into_iter().enumerate().map(job).collect());
+        for job in names.into_iter().enumerate().map(job) {
+            self.lanes.send(vec![job]);
+        }
         drop(many);
-        // Whatever became of it: what is still due will be found again.
-        drop(receiver.await);
+        // Whatever is still due will be found again.
+        let answers = receiver.await.unwrap_or_default();
+        answers.iter().any(Result::is_ok)
     }
 
     /// Adds to an answer what the log knows about it.
@@ -275,7 +280,11 @@ impl Store {
             Ok(done) => return Ok(done),
             Err(Failure::Refused { refusal, row, now }) => (refusal, row, now),
             Err(Failure::Locked) => {
-                let lease = self.lease(name).await.ok().flatten().map(Box::new);
+                let lease = self.lease(name).await.ok().flatten();
+                let lease = lease.map(|mut lease| {
+                    lease.payload = None;
+                    Box::new(lease)
+                });
                 return Err(StoreError::Blocked(lease));
             }
             Err(Failure::Crowded) => return Err(StoreError::Crowded),
@@ -313,12 +322,11 @@ impl Store {
         lease: &LeaseName,
         from: Generation,
     ) -> Result<Option<Handover>, StoreError> {
-        let found: sqlx::Result<Vec<Handover>> = async {
+        let found = async {
             let mut reading = self.lanes.backend.read().await?;
             reading.handovers(listing::moved(lease, from)).await
-        }
-        .await;
-        Ok(found.map_err(read_failed)?.pop())
+        };
+        Ok(in_time(found).await.map_err(read_failed)?.pop())
     }
 
     /// The database's time, and whether it answers.
@@ -327,7 +335,7 @@ impl Store {
     /// It does not.
     pub async fn now(&self) -> Result<Timestamp, StoreError> {
         let now = async { self.lanes.backend.read().await?.now().await };
-        now.await.map_err(read_failed)
+        in_time(now).await.map_err(read_failed)
     }
 
     /// One lease with its payload.
@@ -341,7 +349,7 @@ impl Store {
             let now = reading.now().await?;
             Ok(row.map(|row| with_payload(&row, now)))
         };
-        read.await.map_err(read_failed)
+        in_time(read).await.map_err(read_failed)
     }
 
     /// The database's time, together with a lease if there is one.
@@ -360,7 +368,7 @@ impl Store {
             let current = |row: LeaseRow| row.tenure.is_some() && row.generation == generation;
             Ok((row.is_some_and(current), now))
         };
-        read.await.map_err(read_failed)
+        in_time(read).await.map_err(read_failed)
     }
 
     /// A page of leases.
@@ -390,7 +398,7 @@ impl Store {
             let now = reading.now().await?;
             reading.totals(listing::totals(now)).await
         };
-        let record = read.await.map_err(read_failed)?;
+        let record = in_time(read).await.map_err(read_failed)?;
         let count = |number: i64| number.unsigned_abs();
         Ok(Totals {
             all: count(record.total),
@@ -413,7 +421,7 @@ impl Store {
             let items = reading.handovers(select).await?;
             Ok((items, reading.now().await?))
         };
-        let (mut items, now) = read.await.map_err(read_failed)?;
+        let (mut items, now) = in_time(read).await.map_err(read_failed)?;
         let more = listing::cut(&mut items, query.limit);
         let next = items.last().filter(|_| more).map(listing::handover_cursor);
         Ok(HandoverPage { items, next, now })
@@ -428,7 +436,7 @@ impl Store {
             let mut reading = self.lanes.backend.read().await?;
             Ok(reading.handovers(listing::handover(seq)).await?.pop())
         };
-        read.await.map_err(read_failed)
+        in_time(read).await.map_err(read_failed)
     }
 
     /// What changes.
@@ -444,6 +452,15 @@ impl Store {
     /// Puts how full the ways are into the metrics.
     pub fn measure(&self) {
         metrics::queued(self.room.taken(), self.lanes.lines.len());
+    }
+}
+
+/// Bounds a read: a host that went away without a word must not hold up who asks
+/// until its packets are given up.
+async fn in_time<T>(read: impl Future<Output = sqlx::Result<T>>) -> sqlx::Result<T> {
+    match tokio::time::timeout(READ_TIMEOUT, read).await {
+        Ok(result) => result,
+        Err(_) => Err(sqlx::Error::PoolTimedOut),
     }
 }
 

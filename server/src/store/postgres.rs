@@ -32,6 +32,23 @@ const CHUNK: usize = 1_000;
 /// How long to wait before listening again after that failed.
 const LISTEN_RETRY: Duration = Duration::from_secs(1);
 
+/// The sessions that hold the lock which `baton_fence` takes besides the row, on
+/// the lease `$1`. A lock's key stands in two halves.
+macro_rules! fences {
+    () => {
+        "(
+            select l.pid, a.application_name, a.usename, a.xact_start
+            from pg_locks l
+            join pg_stat_activity a on a.pid = l.pid
+            where l.locktype = 'advisory'
+                and l.database = (select oid from pg_database where datname = current_database())
+                and l.objsubid = 1
+                and (l.classid::bigint << 32) | l.objid::bigint = baton_fence_key($1)
+                and l.granted
+        ) open"
+    };
+}
+
 const NOW: &str = "select (extract(epoch from clock_timestamp()) * 1000000)::bigint";
 
 /// A PostgreSQL database.
@@ -106,6 +123,17 @@ impl Backend for PostgresBackend {
         }
     }
 
+    async fn end_fences(&self, lease: &LeaseName) -> DbResult<u64> {
+        let ended: i64 = sqlx::query_scalar(concat!(
+            "select count(*) filter (where pg_terminate_backend(pid)) from ",
+            fences!()
+        ))
+        .bind(lease.as_str())
+        .fetch_one(&self.readers)
+        .await?;
+        Ok(ended.unsigned_abs())
+    }
+
     fn is_lock_timeout(&self, error: &sqlx::Error) -> bool {
         const LOCK_NOT_AVAILABLE: &str = "55P03";
         error
@@ -146,7 +174,8 @@ impl PostgresTransaction {
 
     async fn run(&mut self, statement: Statement) -> DbResult<()> {
         let Statement { sql, args } = statement;
-        bind_all!(sqlx::query(AssertSqlSafe(sql)), args)
+        // Texts of every length: kept prepared, they would fill the session.
+        bind_all!(sqlx::query(AssertSqlSafe(sql)).persistent(false), args)
             .execute(&mut *self.tx)
             .await?;
         Ok(())
@@ -184,7 +213,9 @@ impl Transaction for PostgresTransaction {
             .fetch_all(&mut *self.tx)
             .await?;
         let mut rows: Vec<LeaseRow> = read_all(records)?;
-        if lock == Lock::Change {
+        // Whoever waits for a row may be repeating a claim, which is answered
+        // with the payload.
+        if lock == Lock::Change || matches!(busy, Busy::Wait(_)) {
             self.read_payloads(&mut rows).await?;
         }
         if rows.len() == names.len() {
@@ -227,6 +258,22 @@ impl Transaction for PostgresTransaction {
             .bind(claim_id)
             .fetch_all(&mut *self.tx)
             .await
+    }
+
+    async fn fences(&mut self, lease: &LeaseName) -> DbResult<Option<String>> {
+        let open: Vec<String> = sqlx::query_scalar(concat!(
+            "select format(
+                'process %s (%s as %s), open for %s s', pid,
+                coalesce(nullif(application_name, ''), 'no name'), usename,
+                floor(extract(epoch from clock_timestamp() - xact_start))
+            ) from ",
+            fences!(),
+            " order by xact_start limit 3"
+        ))
+        .bind(lease.as_str())
+        .fetch_all(&mut *self.tx)
+        .await?;
+        Ok((!open.is_empty()).then(|| format!("fenced transactions: {}", open.join("; "))))
     }
 
     async fn renew(&mut self, rows: &[&LeaseRow]) -> DbResult<()> {

@@ -144,6 +144,14 @@ pub struct Room {
 #[derive(Debug)]
 pub struct Place(Arc<AtomicUsize>);
 
+impl Place {
+    /// One more of what `taken` counts.
+    pub fn new(taken: &Arc<AtomicUsize>) -> Self {
+        taken.fetch_add(1, Ordering::AcqRel);
+        Self(taken.clone())
+    }
+}
+
 impl Room {
     /// Room for `size` requests.
     pub fn new(size: usize) -> Self {

@@ -88,6 +88,10 @@ impl Backend for SqliteBackend {
         std::future::pending().await
     }
 
+    async fn end_fences(&self, _: &LeaseName) -> DbResult<u64> {
+        Ok(0)
+    }
+
     fn is_lock_timeout(&self, _: &sqlx::Error) -> bool {
         false
     }
@@ -163,6 +167,11 @@ impl Transaction for SqliteTransaction {
             .bind(claim_id)
             .fetch_all(&mut *self.tx)
             .await
+    }
+
+    async fn fences(&mut self, _: &LeaseName) -> DbResult<Option<String>> {
+        // Nobody but the server writes here.
+        Ok(None)
     }
 
     async fn renew(&mut self, rows: &[&LeaseRow]) -> DbResult<()> {

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use super::Store;
+use super::{Store, in_time};
 
 /// How often to look.
 const EVERY: Duration = Duration::from_millis(500);
@@ -18,14 +18,14 @@ pub async fn run(store: Store) {
     let mut looks: u32 = 0;
     loop {
         let started = std::time::Instant::now();
-        let due = store.lanes.backend.due(AT_ONCE).await;
+        let due = in_time(store.lanes.backend.due(AT_ONCE)).await;
         let took = started.elapsed();
         match due {
             Ok(names) if names.is_empty() => {}
             Ok(names) => {
                 let more = names.len() == AT_ONCE as usize;
-                store.settle(names).await;
-                if more {
+                // If none could be settled, the same would be found at once.
+                if store.settle(names).await && more {
                     continue;
                 }
             }

@@ -21,7 +21,7 @@ use tokio::{
 
 use crate::{
     metrics,
-    rules::{self, Draft, Known, LeaseRow, Moment, Request, due_at},
+    rules::{self, Blocked, Draft, Known, LeaseRow, Moment, Request, due_at},
 };
 
 use super::{
@@ -31,14 +31,23 @@ use super::{
     queue::{Answer, Done, Failure, Job},
 };
 
-/// Most requests in one transaction.
+/// Most renewals in one transaction.
 const BATCH: usize = 1_024;
+/// Most leases in one transaction that may log, lapses among them.
+const CHANGES: usize = 500;
 /// How long a transaction may take before and at its commit.
 const TRANSACTION_TIMEOUT: Duration = Duration::from_secs(8);
 /// How long the side lane waits for a row at a time.
 const ROW_WAIT_MS: u32 = 500;
-/// How many leases the side lane waits for at once.
-const SIDE_LANES: usize = 8;
+/// How many leases the side lane waits for at once, to change hands and to be
+/// renewed. Apart, for renewals pass fenced transactions and must not stand in
+/// line behind what does not.
+const SIDE_CHANGES: usize = 5;
+const SIDE_RENEWALS: usize = 3;
+/// How long the mark counts that a waiting change of hands leaves.
+const MARK_MS: u64 = 10_000;
+/// The patience of one whose wait in line is over, but whose row is locked.
+const LAST_PATIENCE: Duration = Duration::from_secs(1);
 
 /// A batch that did not make it.
 enum Broken {
@@ -48,6 +57,8 @@ enum Broken {
     Unknown(sqlx::Error),
     /// The row stayed locked.
     Locked,
+    /// The lease would change hands, which takes the stronger lock.
+    Hands,
 }
 
 /// The ways through the store.
@@ -57,7 +68,8 @@ pub struct Lanes {
     renewals: mpsc::UnboundedSender<Vec<Job>>,
     changes: mpsc::UnboundedSender<Vec<Job>>,
     side: Mutex<HashMap<LeaseName, Vec<Job>>>,
-    side_lanes: Semaphore,
+    side_changes: Semaphore,
+    side_renewals: Semaphore,
     /// Moves whenever this server has added to the log.
     pub(super) logged: watch::Sender<u64>,
 }
@@ -73,7 +85,8 @@ impl Lanes {
             renewals,
             changes,
             side: Mutex::default(),
-            side_lanes: Semaphore::new(SIDE_LANES),
+            side_changes: Semaphore::new(SIDE_CHANGES),
+            side_renewals: Semaphore::new(SIDE_RENEWALS),
             logged: watch::Sender::new(0),
         });
         tokio::spawn(renew_lane(lanes.clone(), renewals_in));
@@ -109,6 +122,14 @@ impl Lanes {
         }
     }
 
+    /// Puts back to the side what could not be done yet, before what came since.
+    fn put_aside(&self, name: &LeaseName, jobs: Vec<Job>) {
+        let mut side = self.side.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = side.entry(name.clone()).or_default();
+        let newer = std::mem::replace(waiting, jobs);
+        waiting.extend(newer);
+    }
+
     /// What waits at the side for a lease, and the end of its lane if nothing
     /// does.
     fn take_aside(&self, name: &LeaseName) -> Option<Vec<Job>> {
@@ -123,8 +144,12 @@ impl Lanes {
     }
 }
 
-async fn drain(queue: &mut mpsc::UnboundedReceiver<Vec<Job>>, mut jobs: Vec<Job>) -> Vec<Job> {
-    while jobs.len() < BATCH {
+async fn drain(
+    queue: &mut mpsc::UnboundedReceiver<Vec<Job>>,
+    mut jobs: Vec<Job>,
+    most: usize,
+) -> Vec<Job> {
+    while jobs.len() < most {
         match queue.try_recv() {
             Ok(more) => jobs.extend(more),
             Err(_) => break,
@@ -135,7 +160,7 @@ async fn drain(queue: &mut mpsc::UnboundedReceiver<Vec<Job>>, mut jobs: Vec<Job>
 
 async fn renew_lane(lanes: Arc<Lanes>, mut queue: mpsc::UnboundedReceiver<Vec<Job>>) {
     while let Some(jobs) = queue.recv().await {
-        let jobs = drain(&mut queue, jobs).await;
+        let jobs = drain(&mut queue, jobs, BATCH).await;
         renew(&lanes, jobs).await;
     }
 }
@@ -146,17 +171,19 @@ async fn change_lane(lanes: Arc<Lanes>, mut queue: mpsc::UnboundedReceiver<Vec<J
         let look_at = look.unwrap_or_else(|| Instant::now() + TRANSACTION_TIMEOUT);
         let jobs = tokio::select! {
             jobs = queue.recv() => match jobs {
-                Some(jobs) => drain(&mut queue, jobs).await,
+                Some(jobs) => drain(&mut queue, jobs, CHANGES).await,
                 None => return,
             },
             () = tokio::time::sleep_until(look_at) => Vec::new(),
             () = lanes.lines.changed.notified() => Vec::new(),
         };
-        let looked_at = lanes.lines.due(Instant::now());
+        let room = CHANGES.saturating_sub(jobs.len());
+        let looked_at = lanes.lines.due(Instant::now(), room);
         if jobs.is_empty() && looked_at.is_empty() {
             continue;
         }
-        if let Err((broken, jobs)) = change(&lanes, jobs, looked_at, Busy::Skip).await {
+        if let Err((broken, jobs)) = change(&lanes, jobs, looked_at, Lock::Change, Busy::Skip).await
+        {
             give_back(jobs, &broken);
         }
     }
@@ -165,23 +192,60 @@ async fn change_lane(lanes: Arc<Lanes>, mut queue: mpsc::UnboundedReceiver<Vec<J
 /// One lease whose row somebody else has locked, until nothing waits for it.
 async fn side_lane(lanes: Arc<Lanes>, name: LeaseName) {
     while let Some(jobs) = lanes.take_aside(&name) {
-        let Ok(_place) = lanes.side_lanes.acquire().await else {
-            return;
-        };
-        // Renewals by themselves: they need not wait for fenced transactions.
-        let (renewals, others) = answer_late(jobs).into_iter().partition(is_renewal);
-        for jobs in [renewals, others] {
-            match change(&lanes, jobs, Vec::new(), Busy::Wait(ROW_WAIT_MS)).await {
-                Ok(()) => {}
-                Err((Broken::Locked, jobs)) => {
-                    let mut side = lanes.side.lock().unwrap_or_else(PoisonError::into_inner);
-                    let waiting = side.entry(name.clone()).or_default();
-                    let newer = std::mem::replace(waiting, jobs);
-                    waiting.extend(newer);
-                }
-                Err((broken, jobs)) => give_back(jobs, &broken),
+        let (renewals, others): (Vec<Job>, Vec<Job>) = jobs.into_iter().partition(is_renewal);
+        for (jobs, places) in [
+            (renewals, &lanes.side_renewals),
+            (others, &lanes.side_changes),
+        ] {
+            if jobs.is_empty() {
+                continue;
             }
+            let Ok(_place) = places.acquire().await else {
+                return;
+            };
+            wait_for_row(&lanes, &name, answer_late(jobs)).await;
         }
+    }
+}
+
+/// One turn of waiting for a row: first under the lock that fenced transactions
+/// let through, for whatever changes no hands need not wait for them; then, if
+/// it is about that, under the one that waits for them to end.
+async fn wait_for_row(lanes: &Arc<Lanes>, name: &LeaseName, jobs: Vec<Job>) {
+    let busy = Busy::Wait(ROW_WAIT_MS);
+    let jobs = match change(lanes, jobs, Vec::new(), Lock::Renew, busy).await {
+        Ok(()) => return,
+        Err((Broken::Hands, jobs)) => jobs,
+        Err((Broken::Locked, jobs)) => return lanes.put_aside(name, jobs),
+        Err((broken, jobs)) => return give_back(jobs, &broken),
+    };
+    let forced = jobs
+        .iter()
+        .any(|job| matches!(job.request, Request::ForceRelease(..)));
+    match change(lanes, jobs, Vec::new(), Lock::Change, busy).await {
+        Ok(()) => {}
+        Err((Broken::Locked, jobs)) => {
+            if forced {
+                end_fences(lanes, name).await;
+            }
+            lanes.put_aside(name, jobs);
+        }
+        Err((broken, jobs)) => give_back(jobs, &broken),
+    }
+}
+
+/// An operator forces the release, and the fenced transactions had their time:
+/// they are ended, so that nothing of the deposed holder's is written any more.
+async fn end_fences(lanes: &Arc<Lanes>, name: &LeaseName) {
+    match tokio::time::timeout(TRANSACTION_TIMEOUT, lanes.backend.end_fences(name)).await {
+        Ok(Ok(0)) => {}
+        Ok(Ok(ended)) => {
+            tracing::warn!(lease = %name, ended, "ended fenced transactions for a forced release");
+        }
+        Ok(Err(error)) => {
+            tracing::warn!(lease = %name, %error, "fenced transactions cannot be ended by this role");
+        }
+        Err(_) => tracing::warn!(lease = %name, "fenced transactions could not be ended in time"),
     }
 }
 
@@ -215,7 +279,7 @@ fn give_back(jobs: Vec<Job>, broken: &Broken) {
             tracing::warn!(%error, requests = jobs.len(), "the answer to a commit was lost");
             Failure::Unavailable(Outcome::Unknown)
         }
-        Broken::Locked => Failure::Locked,
+        Broken::Locked | Broken::Hands => Failure::Locked,
     };
     for job in jobs {
         job.reply.send(Err(failure.clone()));
@@ -351,16 +415,11 @@ async fn change(
     lanes: &Arc<Lanes>,
     jobs: Vec<Job>,
     looked_at: Vec<LeaseName>,
+    lock: Lock,
     busy: Busy,
 ) -> Result<(), (Broken, Vec<Job>)> {
     let started = std::time::Instant::now();
     let asked = jobs.len();
-    // Renewals free no lease, so nobody in line needs to be looked at.
-    let lock = if looked_at.is_empty() && jobs.iter().all(is_renewal) {
-        Lock::Renew
-    } else {
-        Lock::Change
-    };
     let mut batch = gather(lanes, jobs, looked_at, lock);
     if batch.is_empty() {
         return Ok(());
@@ -396,8 +455,11 @@ async fn change(
 fn keep_in_line(lanes: &Lanes, name: LeaseName, waiters: VecDeque<Job>) -> Vec<Job> {
     let now = Instant::now();
     let waits = |waiter: &Job| waiter.wait_until.is_some_and(|until| now < until);
-    let (waiting, over): (Vec<Job>, Vec<Job>) = waiters.into_iter().partition(waits);
+    let (waiting, mut over): (Vec<Job>, Vec<Job>) = waiters.into_iter().partition(waits);
     lanes.lines.put(name, waiting.into(), None);
+    for job in &mut over {
+        job.give_up = job.give_up.max(now + LAST_PATIENCE);
+    }
     over
 }
 
@@ -440,28 +502,25 @@ fn gather(
 async fn write(
     lanes: &Arc<Lanes>,
     batch: &mut BTreeMap<LeaseName, Part>,
-    mut lock: Lock,
+    lock: Lock,
     busy: Busy,
 ) -> Result<(Played, Timestamp), Broken> {
     let reading = async {
         let mut tx = lanes.backend.begin().await?;
         let names = batch.keys().cloned().collect();
-        let mut missing = lock_rows(lanes, &mut *tx, batch, names, lock, busy).await?;
+        let missing = lock_rows(lanes, &mut *tx, batch, names, lock, busy).await?;
         read_claims(&mut *tx, batch.iter_mut()).await?;
-        let mut now = tx.now().await?;
-        let mut rehearsal = rehearse(batch, now);
-        if lock == Lock::Renew && changes_hands(&rehearsal) {
-            lock = Lock::Change;
-            let names = batch.keys().cloned().collect();
-            missing = lock_rows(lanes, &mut *tx, batch, names, lock, busy).await?;
-            now = tx.now().await?;
-            rehearsal = rehearse(batch, now);
-        }
-        Ok((tx, missing, now, rehearsal))
+        let now = tx.now().await?;
+        Ok((tx, missing, now))
     };
-    let (mut tx, missing, now, rehearsal) = bounded(reading).await?;
+    let (mut tx, missing, now) = bounded(reading).await?;
+    let rehearsal = rehearse(batch, now);
     if rehearsal.log.is_empty() && rehearsal.changed.is_empty() {
         return Ok((rehearsal, now));
+    }
+    if lock == Lock::Renew && changes_hands(&rehearsal) {
+        bounded(mark(tx, batch, now)).await?;
+        return Err(Broken::Hands);
     }
     if rehearsal.log.is_empty() {
         // Renewals only, in the side lane: the log's end is not needed.
@@ -478,6 +537,33 @@ async fn write(
         newer
     });
     Ok((played, now))
+}
+
+/// Marks leases that would change hands but for fenced transactions, in a
+/// transaction of its own: from its commit on no new fence gets in, so that the
+/// open ones drain. Without fenced transactions there is nothing to mark.
+async fn mark(
+    mut tx: Box<dyn Transaction>,
+    batch: &BTreeMap<LeaseName, Part>,
+    now: Timestamp,
+) -> sqlx::Result<()> {
+    let mut marked = Vec::new();
+    for row in batch.values().filter_map(|part| part.row.as_ref()) {
+        let Some(by) = tx.fences(&row.name).await? else {
+            continue;
+        };
+        let mut row = row.clone();
+        row.blocked = Some(Blocked {
+            by,
+            until: now.plus_ms(MARK_MS),
+        });
+        marked.push(row);
+    }
+    if marked.is_empty() {
+        return Ok(());
+    }
+    tx.save(&marked.iter().collect::<Vec<_>>()).await?;
+    tx.commit().await
 }
 
 /// Plays a batch to learn what it needs; nothing of it is kept if it logs.
@@ -499,7 +585,14 @@ async fn decide(
     missing: Vec<LeaseName>,
     lock: Lock,
 ) -> sqlx::Result<(Played, Timestamp, u64)> {
-    let (mut head, floor) = tx.head().await?;
+    let (mut head, floor) = tx.head().await.map_err(|error| {
+        // That is not the lease's row, so nobody is to be told that it is.
+        if lanes.backend.is_lock_timeout(&error) {
+            sqlx::Error::PoolTimedOut
+        } else {
+            error
+        }
+    })?;
     // Leases spring into being only while the log's end is locked, so what is
     // missing now stays so.
     lock_rows(lanes, tx, batch, missing.clone(), Lock::Change, Busy::Skip).await?;
@@ -639,7 +732,7 @@ fn answer(lanes: &Lanes, batch: BTreeMap<LeaseName, Part>, mut played: Played, n
                 }
                 Fate::Waits => {
                     // Who waits in line is not in the queue any more.
-                    job.place = None;
+                    job.place = Some(lanes.lines.place());
                     line.push_back(job);
                 }
             }

@@ -124,6 +124,10 @@ impl Backend for Faulty {
         self.backend.notified().await;
     }
 
+    async fn end_fences(&self, lease: &LeaseName) -> DbResult<u64> {
+        self.backend.end_fences(lease).await
+    }
+
     fn is_lock_timeout(&self, error: &sqlx::Error) -> bool {
         self.backend.is_lock_timeout(error)
     }
@@ -158,6 +162,10 @@ impl Transaction for FaultyTransaction {
 
     async fn claims(&mut self, lease: &LeaseName, claim_id: &str) -> DbResult<Vec<ClaimRecord>> {
         self.tx.claims(lease, claim_id).await
+    }
+
+    async fn fences(&mut self, lease: &LeaseName) -> DbResult<Option<String>> {
+        self.tx.fences(lease).await
     }
 
     async fn renew(&mut self, rows: &[&LeaseRow]) -> DbResult<()> {

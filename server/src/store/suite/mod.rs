@@ -7,6 +7,7 @@ mod clock;
 mod events;
 mod failing;
 mod faults;
+mod fence;
 mod history;
 mod lapses;
 mod locked;
