@@ -24,7 +24,7 @@ type Coming<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 impl Behind {
     /// For who sent these headers.
-    pub fn new(site: Site, headers: HeaderMap) -> Arc<dyn Backstage> {
+    pub fn of(site: Site, headers: HeaderMap) -> Arc<dyn Backstage> {
         Arc::new(Self { site, headers })
     }
 

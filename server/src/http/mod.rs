@@ -5,8 +5,13 @@
 //! request is recognised ([`caller`]), authorised and read ([`call`]), checked
 //! field by field ([`fields`]) and only then handed to the store. Errors become
 //! answers in [`answer`], and nowhere else.
+//!
+//! HEAD works wherever GET does. Other methods, OPTIONS among them, get 405 and
+//! the header Allow: no page of another site has any business here.
 
 pub mod routes;
+
+mod router;
 
 mod call;
 mod caller;

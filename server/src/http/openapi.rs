@@ -29,7 +29,7 @@ pub fn document(address: &str) -> Value {
         "info": {
             "title": "Baton",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "Named leases with at most one holder each, a fencing token that only grows, and an append-only history.",
+            "description": "Named leases with at most one holder each, a fencing token that only grows, and an append-only history. HEAD works wherever GET does; other methods get 405 and the header Allow, OPTIONS too: pages of other sites have no access.",
             "license": { "name": "MIT OR Apache-2.0" },
         },
         "servers": [{ "url": address }],

@@ -116,7 +116,7 @@ where
 /// the policy that lets only its own script run.
 fn provide(site: &Site) {
     let headers = use_context::<Parts>().map_or_else(HeaderMap::new, |parts| parts.headers);
-    provide_context(Behind::new(site.clone(), headers));
+    provide_context(Behind::of(site.clone(), headers));
     if let (Some(answer), Some(nonce)) = (use_context::<ResponseOptions>(), use_nonce())
         && let Ok(policy) = HeaderValue::from_str(&page_policy(&nonce.to_string()))
     {

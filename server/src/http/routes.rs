@@ -2,29 +2,16 @@
 //! the OpenAPI document and the authorisation test read it; a route that is not
 //! in it does not exist.
 
-use std::{net::SocketAddr, pin::Pin};
+use std::pin::Pin;
 
-use axum::{
-    Router,
-    body::Body,
-    extract::{ConnectInfo, RawPathParams, State, rejection::RawPathParamsRejection},
-    http::{Method, Request, Uri},
-    response::{IntoResponse, Response},
-    routing::{MethodFilter, MethodRouter, on},
-};
 use baton_client::Code;
 
 use crate::people::Access;
 
-use super::{
-    Site,
-    answer::{Answer, Oops},
-    call::Call,
-    handovers, leases, probes, sessions, stream,
-};
+use super::{answer::Answer, call::Call, handovers, leases, probes, sessions, stream};
 
 /// What answers a route.
-type Handler = fn(Call) -> Pin<Box<dyn Future<Output = Answer> + Send>>;
+pub type Handler = fn(Call) -> Pin<Box<dyn Future<Output = Answer> + Send>>;
 
 /// How a route is served.
 #[derive(Clone, Copy)]
@@ -430,66 +417,3 @@ pub static ROUTES: &[Route] = &[
         "The page's mark",
     ),
 ];
-
-/// The router of all routes that are served by calls.
-pub fn router() -> Router<Site> {
-    let mut paths: Vec<(&str, MethodRouter<Site>)> = Vec::new();
-    for route in ROUTES {
-        let Served::Call(handler) = route.served else {
-            continue;
-        };
-        let filter = match route.method {
-            Verb::Get => MethodFilter::GET,
-            Verb::Post => MethodFilter::POST,
-        };
-        let served = on(filter, move |site, peer, params, request| {
-            answer(route, handler, site, peer, params, request)
-        });
-        match paths.iter_mut().find(|(path, _)| *path == route.path) {
-            Some((_, methods)) => *methods = std::mem::take(methods).merge(served),
-            None => paths.push((route.path, served)),
-        }
-    }
-    let mut router = Router::new();
-    for (path, methods) in paths {
-        // Pages have other methods of these paths, and their own word for it.
-        let has_page = ROUTES
-            .iter()
-            .any(|route| route.path == path && matches!(route.served, Served::Pages));
-        router = router.route(
-            path,
-            if has_page {
-                methods
-            } else {
-                methods.fallback(method_not_allowed)
-            },
-        );
-    }
-    router
-}
-
-async fn answer(
-    route: &'static Route,
-    handler: Handler,
-    State(site): State<Site>,
-    ConnectInfo(peer): ConnectInfo<SocketAddr>,
-    params: Result<RawPathParams, RawPathParamsRejection>,
-    request: Request<Body>,
-) -> Response {
-    let params = params.map_err(drop);
-    let answered = match Call::admit(site, route, peer, params, request).await {
-        Ok(call) => handler(call).await,
-        Err(oops) => Err(oops),
-    };
-    answered.into_response()
-}
-
-async fn method_not_allowed(method: Method, uri: Uri) -> Oops {
-    Oops::new(
-        Code::MethodNotAllowed,
-        format!(
-            "`{}` does not take {method}; see the header Allow",
-            uri.path()
-        ),
-    )
-}

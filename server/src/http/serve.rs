@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io::IsTerminal,
+    io::{IsTerminal, Write},
     net::{IpAddr, SocketAddr},
     path::PathBuf,
     sync::Arc,
@@ -28,7 +28,7 @@ use super::{
     headers::{self, CrossSite},
     listen,
     observe::{Ids, observe},
-    pages, routes,
+    pages, router,
 };
 
 /// From the signal to the end: what is under way has this long.
@@ -101,9 +101,18 @@ pub enum ServeError {
 /// The database cannot be used, or the address is taken.
 pub async fn serve(options: ServeOptions) -> Result<(), ServeError> {
     start_logging();
+    // First all that can fail: what a first start makes is shown only once.
+    let listening = |source| ServeError::Listen {
+        address: options.listen,
+        source,
+    };
+    let listener = TcpListener::bind(options.listen).await.map_err(listening)?;
+    let csrf = csrf(options.public_url.as_ref())?;
     let metrics = metrics::start()?;
-    let database = Database::open(&options.database).await?;
+    let database = Database::connect(&options.database).await?;
+    // Before the schema changes: another server may be serving this file.
     let _lock = lock(&database)?;
+    database.migrate(&options.database).await?;
     let people = People::new(&database);
     let first = people
         .ensure_first_people(
@@ -114,11 +123,6 @@ pub async fn serve(options: ServeOptions) -> Result<(), ServeError> {
     people.refresh().await?;
     tokio::spawn(people.clone().follow());
     let store = Store::start(&database).await?;
-    let listening = |source| ServeError::Listen {
-        address: options.listen,
-        source,
-    };
-    let listener = TcpListener::bind(options.listen).await.map_err(listening)?;
     let address = match &options.public_url {
         Some(url) => url.as_str().trim_end_matches('/').to_owned(),
         None => format!("http://{}", listener.local_addr().map_err(listening)?),
@@ -136,7 +140,7 @@ pub async fn serve(options: ServeOptions) -> Result<(), ServeError> {
             stop: stop.clone(),
         }),
     };
-    let app = app(site.clone(), options.public_url)?;
+    let app = app(site.clone(), csrf);
     tracing::info!(address = %listener.local_addr().map_err(listening)?, "listening");
     greet(&site.inner.address, first.as_ref());
     tokio::spawn(stop_on_signal(stop.clone(), store));
@@ -147,27 +151,31 @@ pub async fn serve(options: ServeOptions) -> Result<(), ServeError> {
     Ok(())
 }
 
-/// All routes, with what goes around every request.
-fn app(site: Site, public_url: Option<Url>) -> Result<Router, ServeError> {
-    let mut csrf = CsrfLayer::new();
-    if let Some(url) = public_url {
-        // The pages are at the root, so there is no path before them.
-        if url.path() != "/" || url.query().is_some() || url.fragment().is_some() {
-            return Err(ServeError::PublicUrl(url));
-        }
-        let origin = url.origin().ascii_serialization();
-        csrf = csrf
-            .add_trusted_origin(&origin)
-            .map_err(|_| ServeError::PublicUrl(url))?;
+/// What refuses the changes that other sites ask for.
+fn csrf(public_url: Option<&Url>) -> Result<CsrfLayer, ServeError> {
+    let Some(url) = public_url else {
+        return Ok(CsrfLayer::new());
+    };
+    let wrong = || ServeError::PublicUrl(url.clone());
+    // The pages are at the root, so there is no path before them.
+    if url.path() != "/" || url.query().is_some() || url.fragment().is_some() {
+        return Err(wrong());
     }
+    CsrfLayer::new()
+        .add_trusted_origin(url.origin().ascii_serialization())
+        .map_err(|_| wrong())
+}
+
+/// All routes, with what goes around every request.
+fn app(site: Site, csrf: CsrfLayer) -> Router {
     let around = ServiceBuilder::new()
         .layer(middleware::from_fn_with_state(Ids::new(), observe))
         .layer(middleware::from_fn_with_state(site.clone(), headers::guard))
         .layer(CompressionLayer::new())
         .layer(CatchPanicLayer::custom(panicked))
         .layer(csrf.with_rejection_response(CrossSite));
-    let router = routes::router().merge(pages::router(site.clone()));
-    Ok(router.layer(around).with_state(site))
+    let router = router::router().merge(pages::router(site.clone()));
+    router.layer(around).with_state(site)
 }
 
 fn panicked(_: Box<dyn std::any::Any + Send>) -> axum::response::Response {
@@ -180,7 +188,11 @@ fn lock(database: &Database) -> Result<Option<File>, ServeError> {
     let Database::Sqlite(sqlite) = database else {
         return Ok(None);
     };
-    let mut name = sqlite.file.clone().into_os_string();
+    // One lock for one file, whatever path leads there.
+    let file = sqlite.file.canonicalize();
+    let mut name = file
+        .unwrap_or_else(|_| sqlite.file.clone())
+        .into_os_string();
     name.push(".lock");
     let path = PathBuf::from(name);
     let failed = |source| ServeError::Lock {
@@ -214,25 +226,30 @@ fn start_logging() {
 }
 
 /// Says where the page is and, on a first start, how to begin. This is the only
-/// place where these two secrets ever show.
+/// place where made-up secrets ever show.
 fn greet(address: &str, first: Option<&FirstStart>) {
-    println!("Baton is at {address}");
-    let Some(first) = first else { return };
-    if let Some(password) = &first.admin_password {
-        println!("Sign in as admin with the password {}", password.reveal());
+    let mut text = format!("Baton is at {address}\n");
+    if let Some(first) = first {
+        if let Some(password) = &first.admin_password {
+            text += &format!("Sign in as admin with the password {}\n", password.reveal());
+        }
+        if let Some(token) = &first.holder_token {
+            text += &format!("A token for holders: {}\n", token.reveal());
+        }
+        if first.admin_password.is_some() || first.holder_token.is_some() {
+            text += "This is shown only now. ";
+        }
+        let token = first.holder_token.as_ref();
+        let token = token.map_or("$BATON_HOLDER_TOKEN", |token| token.reveal());
+        text += &format!(
+            "Acquire a first lease:\n  \
+            curl -s {address}/api/v1/leases/hello/acquire -H \"Authorization: Bearer {token}\" \
+            -H 'Content-Type: application/json' -d '{{\"holder\":\"me\",\"ttl_ms\":60000}}'\n"
+        );
     }
-    if let Some(token) = &first.holder_token {
-        println!("A token for holders: {}", token.reveal());
-    }
-    println!("Both are shown only now. Acquire a first lease:");
-    let token = first
-        .holder_token
-        .as_ref()
-        .map_or("$BATON_HOLDER_TOKEN", |token| token.reveal());
-    println!(
-        "  curl -s {address}/api/v1/leases/hello/acquire -H \"Authorization: Bearer {token}\" \
-         -H 'Content-Type: application/json' -d '{{\"holder\":\"me\",\"ttl_ms\":60000}}'"
-    );
+    // Nobody may be reading; the server serves all the same.
+    let mut out = std::io::stdout().lock();
+    drop(out.write_all(text.as_bytes()).and_then(|()| out.flush()));
 }
 
 async fn stop_on_signal(stop: CancellationToken, store: Store) {
@@ -262,4 +279,33 @@ async fn stop_on_signal(stop: CancellationToken, store: Store) {
 async fn given_up(stop: CancellationToken) {
     stop.cancelled().await;
     tokio::time::sleep(STOP_WITHIN).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::{body::Body, http::Request, routing::get};
+    use tower::ServiceExt as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_bug_is_answered_with_an_id_and_without_its_words() {
+        let around = ServiceBuilder::new()
+            .layer(middleware::from_fn_with_state(Ids::new(), observe))
+            .layer(CatchPanicLayer::custom(panicked));
+        async fn broken() -> &'static str {
+            panic!("what nobody should read")
+        }
+        let app: Router = Router::new().route("/", get(broken)).layer(around);
+        let request = Request::new(Body::empty());
+        let answer = app.oneshot(request).await.expect("it is answered");
+        assert_eq!(answer.status(), 500);
+        let id = answer.headers()["x-request-id"].clone();
+        let body = axum::body::to_bytes(answer.into_body(), 10_000).await;
+        let text = String::from_utf8_lossy(&body.expect("there is a body")).into_owned();
+        let problem: baton_client::Problem = serde_json::from_str(&text).expect("a problem");
+        assert_eq!(problem.code, baton_client::Code::Internal);
+        assert_eq!(problem.request_id.as_deref(), id.to_str().ok());
+        assert!(!text.contains("nobody should read"), "{text}");
+    }
 }

@@ -3,7 +3,7 @@
 //! them.
 
 use baton::{
-    http::routes::{ROUTES, Route, Served, Shape, Verb},
+    http::routes::{ROUTES, Route, Shape, Verb},
     people::Access,
 };
 use baton_client::Role;
@@ -247,50 +247,6 @@ async fn routes_have_their_methods_and_no_others() {
     assert_eq!(server.everything().await, before);
 }
 
-/// Whether the table has a route for this.
-fn in_table(method: Verb, path: &str) -> bool {
-    let fits = |pattern: &str| {
-        let (pattern, path) = (pattern.split('/'), path.split('/'));
-        pattern.clone().count() == path.clone().count()
-            && pattern.zip(path).all(|(a, b)| a == b || a.starts_with('{'))
-    };
-    ROUTES
-        .iter()
-        .any(|route| route.method == method && fits(route.path))
-}
-
-#[test]
-fn pages_have_no_route_that_is_not_in_the_table() {
-    let pages = leptos_axum::generate_route_list(baton_app::App);
-    assert!(!pages.is_empty());
-    for page in pages {
-        for method in page.methods() {
-            assert_eq!(method, leptos_router::Method::Get, "{}", page.path());
-        }
-        assert!(in_table(Verb::Get, page.path()), "{}", page.path());
-    }
-    let functions: Vec<_> = leptos::server_fn::axum::server_fn_paths().collect();
-    assert!(!functions.is_empty());
-    for (path, method) in functions {
-        assert_eq!(method, "POST", "{path}");
-        assert!(in_table(Verb::Post, path), "{path}");
-    }
-    let site = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../target/site"));
-    let mut folders = vec![site.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).expect("the site is built") {
-            let path = entry.expect("the site is built").path();
-            if path.is_dir() {
-                folders.push(path);
-                continue;
-            }
-            let file = path.strip_prefix(site).expect("it is in there");
-            let file = format!("/{}", file.display());
-            assert!(in_table(Verb::Get, &file), "{file}");
-        }
-    }
-}
-
 #[tokio::test]
 async fn strangers_may_look_where_that_is_allowed_and_see_no_payload() {
     let server = Server::with(&["--anonymous-read"]).await;
@@ -354,49 +310,4 @@ async fn a_cookie_authorises_no_change_that_another_site_asks_for() {
         200,
         "nor was the session ended"
     );
-}
-
-#[test]
-fn the_table_says_who_may_do_what() {
-    let role = |path: &str| {
-        let route = ROUTES.iter().find(|route| route.path.ends_with(path));
-        route.map(|route| route.access)
-    };
-    for (path, access) in [
-        ("/acquire", Access::Hold),
-        ("/renew", Access::Hold),
-        ("/release", Access::Hold),
-        ("/renewals", Access::Hold),
-        ("/force-release", Access::Operate),
-        ("/step-down", Access::Operate),
-        ("/cancel-step-down", Access::Operate),
-        ("/pause", Access::Operate),
-        ("/unpause", Access::Operate),
-        ("/protect", Access::Administer),
-        ("/unprotect", Access::Administer),
-        ("/leases/{lease}", Access::Read),
-        ("/leases", Access::Read),
-        ("/check", Access::Read),
-        ("/handovers", Access::Read),
-        ("/handovers/{seq}", Access::Read),
-        ("/events", Access::Read),
-        ("/metrics", Access::Public),
-    ] {
-        assert_eq!(role(path), Some(access), "{path}");
-    }
-    // What anybody may ask for is little, and known.
-    let public: Vec<&str> = ROUTES
-        .iter()
-        .filter(|route| route.access == Access::Public && matches!(route.served, Served::Call(_)))
-        .map(|route| route.path)
-        .collect();
-    let known = [
-        "/api/v1/openapi.json",
-        "/healthz",
-        "/readyz",
-        "/metrics",
-        "/sign-in",
-        "/sign-out",
-    ];
-    assert_eq!(public, known);
 }

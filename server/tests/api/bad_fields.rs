@@ -124,13 +124,16 @@ fn allowed(document: &Document, schema: &Value, text: &str) -> bool {
     serde_json::from_str(text).is_ok_and(|value| document.allows(schema, &value))
 }
 
+/// The body with a field that is this text of JSON, or without the field.
+type Replaced = dyn Fn(Option<&str>) -> String + Send + Sync;
+
 /// The fields of a body's schema, and the body with one of them replaced.
 struct Field {
     /// As the errors name it.
     name: String,
     schema: Value,
     required: bool,
-    replaced: Box<dyn Fn(Option<&str>) -> String + Send + Sync>,
+    replaced: Box<Replaced>,
 }
 
 fn fields(document: &Document, name: &str) -> Vec<Field> {

@@ -324,3 +324,83 @@ async fn a_body_that_stops_early_is_not_carried_out() {
     }
     assert_eq!(server.everything().await, before, "nothing was changed");
 }
+
+#[tokio::test]
+async fn fields_that_belong_together() {
+    let server = Server::start().await;
+    server.acquired("victim", "h").await;
+    let operator = server.token("op", "operator", &[]).await;
+    let before = server.everything().await;
+    let with = |schema: &str, more: &[(&str, serde_json::Value)]| {
+        let mut body = schema::body(schema, "victim");
+        for (name, value) in more {
+            body[name] = value.clone();
+        }
+        body
+    };
+    let (everyone, ms, heir) = ("everyone".into(), 60_000.into(), "heir".into());
+    for (schema, verb, more, field) in [
+        (
+            "ForceRelease",
+            "force-release",
+            vec![("bar", everyone)],
+            "bar_ms",
+        ),
+        ("ForceRelease", "force-release", vec![("bar_ms", ms)], "bar"),
+        (
+            "ForceRelease",
+            "force-release",
+            vec![("successor", heir)],
+            "reserve_ms",
+        ),
+        (
+            "ForceRelease",
+            "force-release",
+            vec![("reserve_ms", 60_000.into())],
+            "successor",
+        ),
+        (
+            "ForceRelease",
+            "force-release",
+            vec![
+                ("bar", "everyone".into()),
+                ("bar_ms", 60_000.into()),
+                ("successor", "heir".into()),
+                ("reserve_ms", 60_000.into()),
+            ],
+            "successor",
+        ),
+        (
+            "StepDownRequest",
+            "step-down",
+            vec![("successor", "heir".into())],
+            "reserve_ms",
+        ),
+        (
+            "StepDownRequest",
+            "step-down",
+            vec![("reserve_ms", 60_000.into())],
+            "successor",
+        ),
+    ] {
+        let path = format!("/api/v1/leases/victim/{verb}");
+        let answer = server.post(&path, &operator, with(schema, &more)).await;
+        let problem = answer.problem(422, "invalid");
+        assert_eq!(problem["errors"][0]["field"], field, "{more:?}");
+    }
+    // All that is wrong is told at once.
+    let body = serde_json::json!({
+        "holder": "h", "ttl_ms": 1, "grace_ms": 3_600_001, "wait_ms": 60_001, "claim_id": " ",
+    });
+    let problem = server
+        .call("victim", "acquire", body)
+        .await
+        .problem(422, "invalid");
+    let errors = problem["errors"].as_array().expect("it has errors");
+    let fields: Vec<&str> = errors
+        .iter()
+        .filter_map(|error| error["field"].as_str())
+        .collect();
+    assert_eq!(fields, ["ttl_ms", "grace_ms", "wait_ms", "claim_id"]);
+    assert_eq!(server.everything().await, before, "nothing was changed");
+}

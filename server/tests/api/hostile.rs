@@ -46,7 +46,7 @@ async fn the_id_of_a_request_is_the_servers_own() {
 }
 
 /// The address that the log has for an acquire with these headers.
-async fn address(server: &Server, lease: &str, headers: &[(&str, &[u8])]) -> Value {
+async fn address(server: &Server, lease: &str, headers: &[Header<'_>]) -> Value {
     let path = format!("/api/v1/leases/{lease}/acquire");
     let mut request = Request::post(path, &schema::body("Acquire", lease)).token(HOLDER);
     for (name, value) in headers {
@@ -59,6 +59,9 @@ async fn address(server: &Server, lease: &str, headers: &[(&str, &[u8])]) -> Val
         .ok();
     log["items"][0]["actor_address"].clone()
 }
+
+/// A header's name and value.
+type Header<'a> = (&'a str, &'a [u8]);
 
 const SAID: &str = "X-Forwarded-For";
 
@@ -82,7 +85,7 @@ async fn an_address_is_believed_of_nobody() {
 #[tokio::test]
 async fn an_address_is_believed_of_a_trusted_proxy_and_of_nobody_before_it() {
     let server = Server::with(&["--trusted-proxy", "127.0.0.1,10.0.0.1"]).await;
-    let cases: [(&[(&str, &[u8])], &str); 12] = [
+    let cases: [(&[Header], &str); 12] = [
         (&[], "127.0.0.1"),
         (&[(SAID, b"203.0.113.9")], "203.0.113.9"),
         // The proxy adds at the end; before it stands what the client made up.
@@ -227,17 +230,22 @@ async fn names_of_methods_do_not_fill_the_metrics() {
     }
     assert!(text.contains("method=\"other\""), "{text}");
     for name in [
-        "requests",
-        "renewals",
-        "handovers",
-        "leases",
-        "batch",
-        "write",
-        "queue",
-        "stale",
-        "stream",
+        "http_requests_total",
+        "http_request_seconds_count",
+        "renewals_total",
+        "handovers_total{event=\"granted\"}",
+        "leases{state=\"held\"}",
+        "batch_requests_count",
+        "write_seconds_count",
+        "queue_requests",
+        "waiting_acquires",
+        "stale_presentations_total",
+        "event_streams",
     ] {
-        assert!(text.contains(name), "{name} is not in\n{text}");
+        assert!(
+            text.contains(&format!("\nbaton_{name}")),
+            "{name} is not in\n{text}"
+        );
     }
 }
 
@@ -349,4 +357,29 @@ async fn a_public_address_with_a_path_is_refused() {
             "{address}"
         );
     }
+}
+
+#[tokio::test]
+async fn a_refused_body_does_not_cost_the_connection() {
+    let server = Server::start().await;
+    let mut stream = TcpStream::connect(&server.host).await.expect("it listens");
+    let keep = |request: Request| request.header("Connection", "keep-alive");
+    let long = Request::post_text("/api/v1/leases/a/acquire", vec![b' '; 1 << 20]);
+    let then = Request::post("/api/v1/leases/a/acquire", &schema::body("Acquire", "a"));
+    for bytes in [
+        keep(long.clone()).bytes(&server.host),
+        keep(long.token(HOLDER)).bytes(&server.host),
+        then.token(HOLDER).bytes(&server.host),
+    ] {
+        stream.write_all(&bytes).await.expect("it reads on");
+    }
+    let mut answers = String::new();
+    let read = stream.read_to_string(&mut answers).await;
+    read.expect("it answers all");
+    let statuses: Vec<&str> = answers
+        .split("HTTP/1.1 ")
+        .skip(1)
+        .map(|answer| &answer[..3])
+        .collect();
+    assert_eq!(statuses, ["401", "413", "200"], "{answers}");
 }

@@ -1,7 +1,8 @@
 //! The API as a client sees it: the real program, started on a database of its
 //! own, and spoken to over a socket.
 //!
-//! - `authorisation`: who may do what, by a walk over the one table of routes.
+//! - `table`: the one table of routes is whole, and says who may do what.
+//! - `authorisation`: who may do what, by a walk over that table.
 //! - `tokens`: how a token ends, and what its prefixes limit.
 //! - `sessions`: signing in and out, and what a browser's request must look like.
 //! - `bad_input`: whatever is sent, the documented error, and no change.
@@ -31,5 +32,6 @@ mod refusals;
 mod schema;
 mod sessions;
 mod story;
+mod table;
 mod tokens;
 mod wire;

@@ -40,9 +40,7 @@ async fn from_the_first_acquire_to_the_history(server: Server) {
     });
     eventually("it waits in line", async || {
         let metrics = server.send(&Request::get("/metrics")).await.text();
-        metrics
-            .lines()
-            .any(|line| line.contains("waiting") && line.ends_with(" 1"))
+        metrics.contains("\nbaton_waiting_acquires 1\n")
     })
     .await;
     let body = json!({ "holder": "web-1", "generation": 1, "reason": "deploying" });

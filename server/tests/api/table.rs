@@ -1,0 +1,96 @@
+//! The one table of routes: who may do what stands in it as the contract says, and
+//! nothing is served that does not stand in it.
+
+use baton::{
+    http::routes::{ROUTES, Served, Verb},
+    people::Access,
+};
+
+#[test]
+fn the_table_says_who_may_do_what() {
+    let role = |path: &str| {
+        let route = ROUTES.iter().find(|route| route.path.ends_with(path));
+        route.map(|route| route.access)
+    };
+    for (path, access) in [
+        ("/acquire", Access::Hold),
+        ("/renew", Access::Hold),
+        ("/release", Access::Hold),
+        ("/renewals", Access::Hold),
+        ("/force-release", Access::Operate),
+        ("/step-down", Access::Operate),
+        ("/cancel-step-down", Access::Operate),
+        ("/pause", Access::Operate),
+        ("/unpause", Access::Operate),
+        ("/protect", Access::Administer),
+        ("/unprotect", Access::Administer),
+        ("/leases/{lease}", Access::Read),
+        ("/leases", Access::Read),
+        ("/check", Access::Read),
+        ("/handovers", Access::Read),
+        ("/handovers/{seq}", Access::Read),
+        ("/events", Access::Read),
+        ("/metrics", Access::Public),
+    ] {
+        assert_eq!(role(path), Some(access), "{path}");
+    }
+    // What anybody may ask for is little, and known.
+    let public: Vec<&str> = ROUTES
+        .iter()
+        .filter(|route| route.access == Access::Public && matches!(route.served, Served::Call(_)))
+        .map(|route| route.path)
+        .collect();
+    let known = [
+        "/api/v1/openapi.json",
+        "/healthz",
+        "/readyz",
+        "/metrics",
+        "/sign-in",
+        "/sign-out",
+    ];
+    assert_eq!(public, known);
+}
+
+/// Whether the table has a route for this.
+fn in_table(method: Verb, path: &str) -> bool {
+    let fits = |pattern: &str| {
+        let (pattern, path) = (pattern.split('/'), path.split('/'));
+        pattern.clone().count() == path.clone().count()
+            && pattern.zip(path).all(|(a, b)| a == b || a.starts_with('{'))
+    };
+    ROUTES
+        .iter()
+        .any(|route| route.method == method && fits(route.path))
+}
+
+#[test]
+fn pages_have_no_route_that_is_not_in_the_table() {
+    let pages = leptos_axum::generate_route_list(baton_app::App);
+    assert!(!pages.is_empty());
+    for page in pages {
+        for method in page.methods() {
+            assert_eq!(method, leptos_router::Method::Get, "{}", page.path());
+        }
+        assert!(in_table(Verb::Get, page.path()), "{}", page.path());
+    }
+    let functions: Vec<_> = leptos::server_fn::axum::server_fn_paths().collect();
+    assert!(!functions.is_empty());
+    for (path, method) in functions {
+        assert_eq!(method, "POST", "{path}");
+        assert!(in_table(Verb::Post, path), "{path}");
+    }
+    let site = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../target/site"));
+    let mut folders = vec![site.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("the site is built") {
+            let path = entry.expect("the site is built").path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let file = path.strip_prefix(site).expect("it is in there");
+            let file = format!("/{}", file.display());
+            assert!(in_table(Verb::Get, &file), "{file}");
+        }
+    }
+}
