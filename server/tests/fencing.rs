@@ -4,13 +4,17 @@
 
 #![allow(clippy::expect_used)]
 
+#[path = "support/served.rs"]
+mod served;
+#[path = "support/mod.rs"]
 mod support;
 
 use std::time::Duration;
 
 use baton_client::{Acquire, Client, Generation, HolderId, LeaseName};
+use served::Served;
 use sqlx::{Connection as _, PgConnection};
-use support::{postgres::Postgres, served::Served};
+use support::postgres::Postgres;
 
 /// How long A's lease lasts: it does not renew.
 const TTL_MS: u64 = 1_000;
