@@ -8,7 +8,10 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Arc, Mutex, PoisonError, Weak},
+    sync::{
+        Arc, Mutex, PoisonError, Weak,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -80,8 +83,10 @@ struct Change {
 pub struct Hub {
     backend: Arc<dyn Backend>,
     log: broadcast::Sender<(u64, Sent)>,
-    /// The time, and the log's last `seq` then.
-    time: broadcast::Sender<(u64, Sent)>,
+    /// Up to here the log was sent on. Moves before the entries are sent, so
+    /// that whoever listens first and then looks here knows what it may miss.
+    sent_on: AtomicU64,
+    time: broadcast::Sender<Sent>,
     pages: Mutex<HashMap<LeaseQuery, Weak<Page>>>,
     /// The log grew.
     grew: Arc<Notify>,
@@ -99,6 +104,7 @@ impl Hub {
         let hub = Arc::new(Self {
             backend: lanes.backend.clone(),
             log: broadcast::Sender::new(BACKLOG),
+            sent_on: AtomicU64::new(last),
             time: broadcast::Sender::new(16),
             pages: Mutex::default(),
             grew: Arc::default(),
@@ -137,7 +143,7 @@ impl Hub {
             if timed.is_none_or(|at| at.elapsed() >= POLL) {
                 timed = Some(Instant::now());
                 if let Some(sent) = Sent::new(None, "time", &TimeEvent { now, seq }) {
-                    drop(self.time.send((seq, sent)));
+                    drop(self.time.send(sent));
                 }
             }
         }
@@ -151,6 +157,7 @@ impl Hub {
         if *last == head.seq {
             return Ok((now, head.seq));
         }
+        self.sent_on.store(head.seq, Ordering::SeqCst);
         self.grew.notify_waiters();
         // Other servers write too: who waits in line here is to hear of it.
         while *last < head.seq && (self.log.receiver_count() > 0 || lanes.lines.len() > 0) {
@@ -185,7 +192,8 @@ impl Hub {
         let time = self.time.subscribe();
         let page = self.page(query);
         let changes = page.changes.subscribe();
-        let (snapshot, reading) = page.snapshot().await?;
+        let sent_on = self.sent_on.load(Ordering::SeqCst);
+        let (snapshot, reading) = page.snapshot(sent_on).await?;
         let (to, stream) = mpsc::channel(IN_FLIGHT);
         let reader = Reader {
             hub: self.clone(),
@@ -270,10 +278,12 @@ impl Page {
         }
     }
 
-    /// What a new reader starts from, and which reading of the page it is.
-    async fn snapshot(&self) -> Result<(Snapshot, u64), ListError> {
+    /// What a new reader starts from, and which reading of the page it is: one
+    /// that knows the log up to `seq`, for the reader listens for what follows.
+    async fn snapshot(&self, seq: u64) -> Result<(Snapshot, u64), ListError> {
         let mut seen = self.seen.lock().await;
-        if seen.as_ref().is_none_or(|seen| seen.read.elapsed() > FRESH) {
+        let is_old = |seen: &Seen| seen.read.elapsed() > FRESH || seen.seq < seq;
+        if seen.as_ref().is_none_or(is_old) {
             self.read(&mut seen).await?;
         }
         let Some(seen) = seen.as_ref() else {
@@ -361,7 +371,7 @@ fn is_news(before: &LeaseRow, row: &LeaseRow, since: Duration) -> bool {
 struct Reader {
     hub: Arc<Hub>,
     log: broadcast::Receiver<(u64, Sent)>,
-    time: broadcast::Receiver<(u64, Sent)>,
+    time: broadcast::Receiver<Sent>,
     changes: broadcast::Receiver<Change>,
     _page: Arc<Page>,
     to: mpsc::Sender<Sent>,
@@ -396,12 +406,11 @@ impl Reader {
         loop {
             let sent = tokio::select! {
                 entry = self.log.recv() => match entry {
-                    Ok((entry, _)) if entry <= last => continue,
-                    Ok((entry, sent)) => {
-                        self.send_entries(last, entry - 1).await?;
+                    Ok((entry, sent)) if entry > last => {
                         last = entry;
                         sent
                     }
+                    Ok(_) => continue,
                     Err(_) => return Err(Gone),
                 },
                 change = self.changes.recv() => match change {
@@ -410,11 +419,7 @@ impl Reader {
                     Err(_) => return Err(Gone),
                 },
                 time = self.time.recv() => match time {
-                    Ok((seq, sent)) => {
-                        self.send_entries(last, seq).await?;
-                        last = last.max(seq);
-                        sent
-                    }
+                    Ok(sent) => sent,
                     Err(broadcast::error::RecvError::Lagged(_)) => continue,
                     Err(broadcast::error::RecvError::Closed) => return Err(Gone),
                 },
@@ -430,16 +435,6 @@ impl Reader {
         if after > head || head - after > EVENTS_BEHIND_MAX {
             return self.reset().await;
         }
-        if self.send_entries(after, head).await? {
-            return Ok(());
-        }
-        self.reset().await
-    }
-
-    /// Sends every entry after `after` up to `head`, and says whether they are
-    /// all still there. Nothing is to be done, as a rule: only a snapshot that
-    /// is a little older than the listening leaves some to be read.
-    async fn send_entries(&mut self, after: u64, head: u64) -> Result<bool, Gone> {
         let mut next = after;
         while next < head {
             let entries = self.entries_after(next).await.map_err(|error| {
@@ -448,7 +443,7 @@ impl Reader {
             })?;
             // Archived: the next entry is not there any more.
             if entries.first().is_none_or(|entry| entry.seq != next + 1) {
-                return Ok(false);
+                return self.reset().await;
             }
             for entry in entries.iter().take_while(|entry| entry.seq <= head) {
                 next = entry.seq;
@@ -456,7 +451,7 @@ impl Reader {
                     .await?;
             }
         }
-        Ok(true)
+        Ok(())
     }
 
     async fn entries_after(&self, seq: u64) -> sqlx::Result<Vec<Handover>> {

@@ -82,11 +82,19 @@ impl Postgres {
     /// # Panics
     /// PostgreSQL is not installed or does not start.
     pub fn start() -> Self {
+        Self::start_with("")
+    }
+
+    /// As [`Self::start`], with settings that come after the usual ones.
+    ///
+    /// # Panics
+    /// As [`Self::start`].
+    pub fn start_with(settings: &str) -> Self {
         let programs = programs();
         let account = account();
         // Somebody else may take the free port before PostgreSQL does.
         for _ in 0..5 {
-            if let Some(started) = Self::try_start(&programs, account) {
+            if let Some(started) = Self::try_start(&programs, account, settings) {
                 started.create_owner();
                 return started;
             }
@@ -94,7 +102,7 @@ impl Postgres {
         panic!("PostgreSQL of {} did not start", programs.display());
     }
 
-    fn try_start(programs: &Path, account: Option<Account>) -> Option<Self> {
+    fn try_start(programs: &Path, account: Option<Account>, more: &str) -> Option<Self> {
         let folder = tempfile::Builder::new()
             .prefix("baton-postgres-")
             .tempdir()
@@ -103,7 +111,7 @@ impl Postgres {
         own(&folder, account);
         fill(programs, &folder, account);
         let port = free_port();
-        let settings = format!("{SETTINGS}port = {port}\n");
+        let settings = format!("{SETTINGS}port = {port}\n{more}");
         // Appended: what stands last in the file counts.
         let file = folder.join("data/postgresql.conf");
         let defaults = fs::read_to_string(&file).expect("initdb wrote the settings");
@@ -162,6 +170,11 @@ impl Postgres {
     pub fn superuser_url(&self, database: &str) -> String {
         let name = database.rsplit('/').next().unwrap_or(database);
         format!("postgres://postgres@127.0.0.1:{}/{name}", self.port)
+    }
+
+    /// A program that came with the server.
+    pub fn program(&self, name: &str) -> PathBuf {
+        self.programs.join(name)
     }
 
     /// The port it listens on, at 127.0.0.1.
