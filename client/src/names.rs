@@ -2,7 +2,7 @@
 
 use std::{borrow::Borrow, fmt, str::FromStr};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::limits::{HOLDER_CHARS_MAX, LEASE_NAME_CHARS_MAX, NUMBER_MAX};
 
@@ -13,8 +13,8 @@ pub struct NameError(String);
 
 /// What a lease is called: 1–200 of `A–Z a–z 0–9 . _ : @ -`, the first one
 /// alphanumeric. Ordered by bytes.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(try_from = "String")]
 pub struct LeaseName(String);
 
 impl LeaseName {
@@ -57,8 +57,8 @@ impl TryFrom<String> for LeaseName {
 
 /// Who holds a lease: 1–255 printable characters. Evidence, not authority: make
 /// it unique per process.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(try_from = "String")]
 pub struct HolderId(String);
 
 impl HolderId {
@@ -94,6 +94,11 @@ macro_rules! text_name {
             type Err = NameError;
             fn from_str(text: &str) -> Result<Self, NameError> {
                 Self::try_from(text.to_owned())
+            }
+        }
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(&self.0)
             }
         }
         impl From<$name> for String {

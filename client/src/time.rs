@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-use chrono::{DateTime, Datelike, Timelike, Utc};
+use chrono::{DateTime, Datelike};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 /// A moment, in whole microseconds since 1970-01-01T00:00:00Z. Written as RFC
@@ -54,24 +54,43 @@ impl Timestamp {
 
     /// The 27 characters of the wire form.
     fn format(self) -> [u8; 27] {
+        const DAY: i64 = 86_400_000_000;
         let mut text = *b"0000-00-00T00:00:00.000000Z";
-        let Some(at) = DateTime::<Utc>::from_timestamp_micros(self.0) else {
-            return text;
-        };
-        let mut put = |from: usize, digits: usize, mut value: u32| {
+        let (year, month, day) = date(self.0.div_euclid(DAY));
+        let of_day = self.0.rem_euclid(DAY);
+        let seconds = of_day / 1_000_000;
+        let mut put = |from: usize, digits: usize, mut value: i64| {
             for i in (from..from + digits).rev() {
                 text[i] = b'0' + (value % 10) as u8;
                 value /= 10;
             }
         };
-        put(0, 4, at.year().clamp(0, 9999) as u32);
-        put(5, 2, at.month());
-        put(8, 2, at.day());
-        put(11, 2, at.hour());
-        put(14, 2, at.minute());
-        put(17, 2, at.second());
-        put(20, 6, at.timestamp_subsec_micros());
+        put(0, 4, year.clamp(0, 9999));
+        put(5, 2, month);
+        put(8, 2, day);
+        put(11, 2, seconds / 3_600);
+        put(14, 2, seconds / 60 % 60);
+        put(17, 2, seconds % 60);
+        put(20, 6, of_day % 1_000_000);
         text
+    }
+}
+
+/// Year, month and day of so many days after 1970-01-01. Counted in years that
+/// begin with March, so that the leap day is a year's last.
+fn date(days: i64) -> (i64, i64, i64) {
+    const ERA: i64 = 146_097; // days of 400 years
+    let days = days + 719_468; // after 0000-03-01
+    let of_era = days.rem_euclid(ERA);
+    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let year = days.div_euclid(ERA) * 400 + year_of_era;
+    if month < 10 {
+        (year, month + 3, day)
+    } else {
+        (year + 1, month - 9, day)
     }
 }
 
@@ -96,7 +115,9 @@ impl FromStr for Timestamp {
 
 impl Serialize for Timestamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        // All of them are ASCII.
+        let text = self.format();
+        serializer.serialize_str(std::str::from_utf8(&text).unwrap_or_default())
     }
 }
 
@@ -120,6 +141,24 @@ mod tests {
         ] {
             assert_eq!(Timestamp::from_micros(micros).to_string(), text);
             assert_eq!(text.parse(), Ok(Timestamp::from_micros(micros)));
+        }
+    }
+
+    #[test]
+    fn every_day_is_the_calendar_s() {
+        const DAY: i64 = 86_400_000_000;
+        // From the year 0 to the year 9999.
+        for day in -719_528..2_932_897 {
+            let at = Timestamp::from_micros(day * DAY + day.rem_euclid(DAY));
+            let calendar = DateTime::from_timestamp_micros(at.0).expect("it has this day");
+            if day % 97 == 0 {
+                let expected = calendar.format("%Y-%m-%dT%H:%M:%S%.6fZ").to_string();
+                assert_eq!(at.to_string(), expected);
+            }
+            assert_eq!(date(day), {
+                let (month, day) = (calendar.month(), calendar.day());
+                (i64::from(calendar.year()), i64::from(month), i64::from(day))
+            });
         }
     }
 
