@@ -1,9 +1,12 @@
 //! What the server counts. No label grows with the number of leases: names of
 //! leases and holders never stand here.
 
-use std::time::Duration;
+use std::{cell::RefCell, collections::HashMap, time::Duration};
 
-use ::metrics::{counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
+use ::metrics::{
+    Counter, Histogram, counter, describe_counter, describe_gauge, describe_histogram, gauge,
+    histogram,
+};
 use baton_client::HandoverEvent;
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 
@@ -19,7 +22,11 @@ const LEASES: &str = "baton_leases";
 const REQUESTS: &str = "baton_http_requests_total";
 const REQUEST: &str = "baton_http_request_seconds";
 
-/// Starts counting. Once a process.
+/// How often what histograms were told is added up, whether or not anybody asks:
+/// until then it takes memory.
+const ADD_UP_EVERY: Duration = Duration::from_secs(5);
+
+/// Starts counting. Once a process, inside its runtime.
 ///
 /// # Errors
 /// Somebody else in this process counts already.
@@ -32,6 +39,13 @@ pub fn start() -> Result<PrometheusHandle, BuildError> {
         .set_buckets_for_metric(Matcher::Suffix("_seconds".into()), &seconds)?
         .set_buckets_for_metric(Matcher::Full(BATCH.into()), &requests)?
         .install_recorder()?;
+    let adding_up = handle.clone();
+    tokio::spawn(async move {
+        loop {
+            tokio::time::sleep(ADD_UP_EVERY).await;
+            adding_up.run_upkeep();
+        }
+    });
     describe_counter!(RENEWALS, "Renewals that are on disk");
     describe_counter!(HANDOVERS, "Log entries that this server wrote, by event");
     describe_histogram!(BATCH, "Requests in one transaction, by lane");
@@ -95,15 +109,50 @@ pub fn leases(free: u64, held: u64, lapsed: u64) {
 
 /// A request was answered. `route` is a pattern of the table of routes.
 pub fn answered(route: &str, method: &str, status: u16, took: Duration) {
-    let route = route.to_owned();
-    counter!(
-        REQUESTS,
-        "route" => route.clone(),
-        "method" => method.to_owned(),
-        "status" => status.to_string()
-    )
-    .increment(1);
-    histogram!(REQUEST, "route" => route).record(took.as_secs_f64());
+    ROUTES.with_borrow_mut(|routes| {
+        if !routes.contains_key(route) {
+            routes.insert(route.to_owned(), RouteMeters::of(route));
+        }
+        if let Some(meters) = routes.get_mut(route) {
+            meters.seconds.record(took.as_secs_f64());
+            meters.requests(route, method, status).increment(1);
+        }
+    });
+}
+
+/// What counts a route's requests. To look it up by its labels at each request
+/// would take longer than counting, so every thread keeps what it found.
+struct RouteMeters {
+    seconds: Histogram,
+    requests: Vec<(String, u16, Counter)>,
+}
+
+thread_local! {
+    static ROUTES: RefCell<HashMap<String, RouteMeters>> = RefCell::default();
+}
+
+impl RouteMeters {
+    fn of(route: &str) -> Self {
+        Self {
+            seconds: histogram!(REQUEST, "route" => route.to_owned()),
+            requests: Vec::new(),
+        }
+    }
+
+    fn requests(&mut self, route: &str, method: &str, status: u16) -> &Counter {
+        let known = |(m, s, _): &(String, u16, Counter)| m == method && *s == status;
+        let at = self.requests.iter().position(known).unwrap_or_else(|| {
+            let counter = counter!(
+                REQUESTS,
+                "route" => route.to_owned(),
+                "method" => method.to_owned(),
+                "status" => status.to_string()
+            );
+            self.requests.push((method.to_owned(), status, counter));
+            self.requests.len() - 1
+        });
+        &self.requests[at].2
+    }
 }
 
 /// A reader of the event stream, counted until dropped.
