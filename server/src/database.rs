@@ -2,7 +2,15 @@
 //! its schema up to date. What is read and written is up to `store` and
 //! `people`; this module knows only how to connect.
 
-use std::{path::PathBuf, str::FromStr, time::Duration};
+use std::{
+    path::PathBuf,
+    str::FromStr,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use sqlx::{
     PgPool, SqlitePool,
@@ -33,6 +41,8 @@ pub enum Database {
 pub struct SqliteDatabase {
     /// The only connection that writes.
     pub writer: SqlitePool,
+    /// Which one that is, counting from the first: it may be opened anew.
+    pub writer_number: Arc<AtomicU64>,
     /// Connections that only read.
     pub readers: SqlitePool,
     /// The file.
@@ -151,9 +161,15 @@ async fn open_sqlite(address: &str) -> Result<SqliteDatabase, sqlx::Error> {
         .pragma("trusted_schema", "off")
         .statement_cache_capacity(256);
     let file = options.get_filename().to_path_buf();
+    let writer_number = Arc::new(AtomicU64::new(0));
+    let count = writer_number.clone();
     let writer = SqlitePoolOptions::new()
         .max_connections(1)
         .acquire_timeout(CONNECT_TIMEOUT)
+        .after_connect(move |_, _| {
+            count.fetch_add(1, Ordering::AcqRel);
+            Box::pin(std::future::ready(Ok(())))
+        })
         .connect_with(options.clone())
         .await?;
     let readers = SqlitePoolOptions::new()
@@ -162,6 +178,7 @@ async fn open_sqlite(address: &str) -> Result<SqliteDatabase, sqlx::Error> {
         .connect_lazy_with(options.pragma("query_only", "on"));
     Ok(SqliteDatabase {
         writer,
+        writer_number,
         readers,
         file,
     })

@@ -1,20 +1,22 @@
 //! The lease store: requests in, answers out once they are on disk.
 //!
 //! [`Store`] is the door. Behind it, requests queue ([`queue`]) for the writers
-//! ([`writer`]), which play them through the rules ([`play`]) and write what
-//! came of it through a [`backend`]; readers go straight to the backend; and
+//! ([`writer`], [`renew`]), which play them through the rules ([`play`]) and write
+//! what came of it through a [`backend`]; readers go straight to the backend; and
 //! [`events`] follows what changes. No SQL stands outside the two backends,
 //! [`sql`] and [`listing`].
 
 pub mod backend;
 mod clock;
 pub mod events;
+mod kept;
 mod line;
 mod listing;
 mod play;
 mod postgres;
 mod queue;
 mod record;
+mod renew;
 mod sql;
 mod sqlite;
 mod statement;

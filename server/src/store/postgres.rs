@@ -2,11 +2,13 @@
 //! `clock_timestamp()`, read after the rows are locked: `now()` stands still
 //! from the transaction's start, so it is stale after a wait.
 
-use std::{collections::HashMap, time::Duration};
+use std::{collections::HashMap, sync::LazyLock, time::Duration};
 
 use async_trait::async_trait;
 use baton_client::{Generation, Handover, LeaseName, Timestamp};
-use sqlx::{AssertSqlSafe, PgConnection, PgPool, Postgres, postgres::PgListener};
+use sqlx::{
+    AssertSqlSafe, FromRow as _, PgConnection, PgPool, Postgres, Row as _, postgres::PgListener,
+};
 use tokio::sync::Mutex;
 
 use crate::{chain::Head, rules::LeaseRow};
@@ -14,8 +16,8 @@ use crate::{chain::Head, rules::LeaseRow};
 use super::{
     backend::{Backend, Busy, DbResult, Dialect, Lock, Locked, Reading, Transaction},
     record::{
-        ClaimRecord, HandoverRecord, HeadRecord, LEASE_COLUMNS, LeaseRecord, TotalsRecord,
-        parse_names, read_all, read_payload, status_text,
+        ClaimRecord, HandoverRecord, HeadRecord, LEASE_COLUMN_COUNT, LEASE_COLUMNS, LeaseRecord,
+        TotalsRecord, parse_names, read_all, read_payload, status_text,
     },
     sql::{CLAIMS, append_handovers, move_head, save_leases, save_payload},
     statement::{Statement, bind_all},
@@ -49,7 +51,8 @@ macro_rules! fences {
     };
 }
 
-const NOW: &str = "select (extract(epoch from clock_timestamp()) * 1000000)::bigint";
+/// The database's time, in microseconds.
+const MICROS: &str = "(extract(epoch from clock_timestamp()) * 1000000)::bigint";
 
 /// A PostgreSQL database.
 pub struct PostgresBackend {
@@ -75,6 +78,7 @@ impl Backend for PostgresBackend {
     async fn begin(&self) -> DbResult<Box<dyn Transaction>> {
         Ok(Box::new(PostgresTransaction {
             tx: self.writers.begin().await?,
+            read_with_rows: None,
         }))
     }
 
@@ -149,6 +153,9 @@ impl Backend for PostgresBackend {
 
 struct PostgresTransaction {
     tx: sqlx::Transaction<'static, Postgres>,
+    /// The time that was read with the last of the locked rows, after it was
+    /// locked: it saves a question.
+    read_with_rows: Option<i64>,
 }
 
 impl PostgresTransaction {
@@ -173,29 +180,41 @@ impl PostgresTransaction {
     }
 
     async fn run(&mut self, statement: Statement) -> DbResult<()> {
-        let Statement { sql, args } = statement;
+        let sql = AssertSqlSafe(statement.numbered());
         // Texts of every length: kept prepared, they would fill the session.
-        bind_all!(sqlx::query(AssertSqlSafe(sql)).persistent(false), args)
+        bind_all!(sqlx::query(sql).persistent(false), statement.args)
             .execute(&mut *self.tx)
             .await?;
         Ok(())
     }
 }
 
-/// The text of a lock: how the rows are locked that are read.
-fn lock_sql(lock: Lock, busy: Busy) -> String {
-    let strength = match lock {
-        Lock::Renew => "for no key update",
-        Lock::Change => "for update",
-    };
-    let skip = if busy == Busy::Skip {
-        " skip locked"
-    } else {
-        ""
-    };
-    format!(
-        "select {LEASE_COLUMNS} from leases where name = any($1) order by name {strength}{skip}"
-    )
+/// The text of a lock: how the rows are locked that are read. Each is made once.
+fn lock_sql(lock: Lock, busy: Busy) -> &'static str {
+    static TEXTS: LazyLock<[String; 4]> = LazyLock::new(|| {
+        let text = |strength: &str| {
+            format!(
+                "select {LEASE_COLUMNS} from leases where name = any($1) order by name {strength}"
+            )
+        };
+        [
+            text("for no key update"),
+            // The clock stands outside, so that it is read once a row is locked.
+            format!(
+                "select locked.*, {MICROS} from ({}) as locked",
+                text("for no key update skip locked")
+            ),
+            text("for update"),
+            text("for update skip locked"),
+        ]
+    });
+    let [renew, renew_skip, change, change_skip] = &*TEXTS;
+    match (lock, busy) {
+        (Lock::Renew, Busy::Wait(_)) => renew,
+        (Lock::Renew, Busy::Skip) => renew_skip,
+        (Lock::Change, Busy::Wait(_)) => change,
+        (Lock::Change, Busy::Skip) => change_skip,
+    }
 }
 
 #[async_trait]
@@ -208,11 +227,18 @@ impl Transaction for PostgresTransaction {
                 .execute(&mut *self.tx)
                 .await?;
         }
-        let records: Vec<LeaseRecord> = sqlx::query_as(AssertSqlSafe(lock_sql(lock, busy)))
+        let found = sqlx::query(AssertSqlSafe(lock_sql(lock, busy)))
             .bind(&names)
             .fetch_all(&mut *self.tx)
             .await?;
-        let mut rows: Vec<LeaseRow> = read_all(records)?;
+        self.read_with_rows = match (lock, busy, found.last()) {
+            (Lock::Renew, Busy::Skip, Some(last)) => Some(last.try_get(LEASE_COLUMN_COUNT)?),
+            _ => None,
+        };
+        let mut rows: Vec<LeaseRow> = Vec::with_capacity(found.len());
+        for row in &found {
+            rows.push(LeaseRecord::from_row(row)?.try_into()?);
+        }
         // Whoever waits for a row may be repeating a claim, which is answered
         // with the payload.
         if lock == Lock::Change || matches!(busy, Busy::Wait(_)) {
@@ -241,10 +267,14 @@ impl Transaction for PostgresTransaction {
     }
 
     async fn now(&mut self) -> DbResult<Timestamp> {
-        now(&mut self.tx).await
+        match self.read_with_rows.take() {
+            Some(micros) => Ok(Timestamp::from_micros(micros)),
+            None => now(&mut self.tx).await,
+        }
     }
 
     async fn head(&mut self) -> DbResult<(Head, Generation)> {
+        self.read_with_rows = None;
         let record: HeadRecord =
             sqlx::query_as("select seq, at, hash, floor from log_head for update")
                 .fetch_one(&mut *self.tx)
@@ -336,7 +366,9 @@ impl Transaction for PostgresTransaction {
 }
 
 async fn now(connection: &mut PgConnection) -> DbResult<Timestamp> {
-    let micros: i64 = sqlx::query_scalar(NOW).fetch_one(connection).await?;
+    static NOW: LazyLock<String> = LazyLock::new(|| format!("select {MICROS}"));
+    let now = AssertSqlSafe(NOW.as_str());
+    let micros: i64 = sqlx::query_scalar(now).fetch_one(connection).await?;
     Ok(Timestamp::from_micros(micros))
 }
 
@@ -359,24 +391,24 @@ impl Reading for PostgresReading {
     }
 
     async fn leases(&mut self, select: Statement) -> DbResult<Vec<LeaseRow>> {
-        let Statement { sql, args } = select;
-        let records: Vec<LeaseRecord> = bind_all!(sqlx::query_as(AssertSqlSafe(sql)), args)
+        let sql = AssertSqlSafe(select.numbered());
+        let records: Vec<LeaseRecord> = bind_all!(sqlx::query_as(sql), select.args)
             .fetch_all(&mut *self.tx)
             .await?;
         read_all(records)
     }
 
     async fn handovers(&mut self, select: Statement) -> DbResult<Vec<Handover>> {
-        let Statement { sql, args } = select;
-        let records: Vec<HandoverRecord> = bind_all!(sqlx::query_as(AssertSqlSafe(sql)), args)
+        let sql = AssertSqlSafe(select.numbered());
+        let records: Vec<HandoverRecord> = bind_all!(sqlx::query_as(sql), select.args)
             .fetch_all(&mut *self.tx)
             .await?;
         read_all(records)
     }
 
     async fn totals(&mut self, select: Statement) -> DbResult<TotalsRecord> {
-        let Statement { sql, args } = select;
-        bind_all!(sqlx::query_as(AssertSqlSafe(sql)), args)
+        let sql = AssertSqlSafe(select.numbered());
+        bind_all!(sqlx::query_as(sql), select.args)
             .fetch_one(&mut *self.tx)
             .await
     }

@@ -6,7 +6,7 @@ use baton_client::{
     Barred, Generation, Handover, HolderId, LeaseName, Paused, RawJson, Reserved, Timestamp,
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use sqlx::FromRow;
+use sqlx::{Column, ColumnIndex, Decode, FromRow, Row, Type};
 
 use crate::{
     chain::Head,
@@ -15,11 +15,14 @@ use crate::{
 
 use super::statement::Arg;
 
-/// The columns of `leases`, in the order of [`lease_args`].
+/// The columns of `leases`, in the order of [`lease_args`] and [`LeaseRecord`].
 pub const LEASE_COLUMNS: &str = "name, generation, holder, token, claim_id, granted_at, \
     renewed_at, expires_at, ttl_ms, grace_ms, status, lapsed, last_end, attempt, principal, \
     protected, step_down, step_down_deadline, paused, barred, reserved, hands, sixth_hand_at, \
     changed_at, blocked, blocked_until";
+
+/// How many they are; what else a statement selects follows them.
+pub const LEASE_COLUMN_COUNT: usize = 26;
 
 /// The columns of `handovers`, in the order of [`handover_args`].
 pub const HANDOVER_COLUMNS: &str = "seq, at, lease, event, generation, holder, \
@@ -45,7 +48,7 @@ impl From<Damaged> for sqlx::Error {
 }
 
 /// A row of `leases`, and its payload where that was joined.
-#[derive(Debug, FromRow)]
+#[derive(Debug)]
 pub struct LeaseRecord {
     name: String,
     generation: i64,
@@ -71,8 +74,51 @@ pub struct LeaseRecord {
     changed_at: i64,
     blocked: Option<String>,
     blocked_until: Option<i64>,
-    #[sqlx(default)]
     payload: Option<String>,
+}
+
+/// By place and not by name: a batch reads a thousand of them.
+impl<'r, R: Row> FromRow<'r, R> for LeaseRecord
+where
+    usize: ColumnIndex<R>,
+    String: Decode<'r, R::Database> + Type<R::Database>,
+    i64: Decode<'r, R::Database> + Type<R::Database>,
+    bool: Decode<'r, R::Database> + Type<R::Database>,
+{
+    fn from_row(row: &'r R) -> sqlx::Result<Self> {
+        Ok(Self {
+            name: row.try_get(0)?,
+            generation: row.try_get(1)?,
+            holder: row.try_get(2)?,
+            token: row.try_get(3)?,
+            claim_id: row.try_get(4)?,
+            granted_at: row.try_get(5)?,
+            renewed_at: row.try_get(6)?,
+            expires_at: row.try_get(7)?,
+            ttl_ms: row.try_get(8)?,
+            grace_ms: row.try_get(9)?,
+            status: row.try_get(10)?,
+            lapsed: row.try_get(11)?,
+            last_end: row.try_get(12)?,
+            attempt: row.try_get(13)?,
+            principal: row.try_get(14)?,
+            protected: row.try_get(15)?,
+            step_down: row.try_get(16)?,
+            // 17 is the step-down's deadline, which is in it.
+            paused: row.try_get(18)?,
+            barred: row.try_get(19)?,
+            reserved: row.try_get(20)?,
+            hands: row.try_get(21)?,
+            // 22 is one of the hands.
+            changed_at: row.try_get(23)?,
+            blocked: row.try_get(24)?,
+            blocked_until: row.try_get(25)?,
+            payload: match row.columns().get(LEASE_COLUMN_COUNT) {
+                Some(column) if column.name() == "payload" => row.try_get(LEASE_COLUMN_COUNT)?,
+                _ => None,
+            },
+        })
+    }
 }
 
 /// How a step-down stands in its column.

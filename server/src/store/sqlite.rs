@@ -1,5 +1,8 @@
 //! The store on a SQLite file. This process is the database: one connection
-//! writes, others read beside it, and time is [`Clock`]'s.
+//! writes, others read beside it, and time is [`Clock`]'s. What it wrote lately it
+//! keeps in memory, as long as nobody else writes ([`super::kept`]).
+
+use std::sync::{LazyLock, atomic::Ordering};
 
 use async_trait::async_trait;
 use baton_client::{Generation, Handover, LeaseName, Timestamp};
@@ -10,6 +13,7 @@ use crate::{chain::Head, database::SqliteDatabase, rules::LeaseRow};
 use super::{
     backend::{Backend, Busy, DbResult, Dialect, Lock, Locked, Reading, Transaction},
     clock::Clock,
+    kept::{Mark, Shelf, Taken},
     record::{
         ClaimRecord, HandoverRecord, HeadRecord, LEASE_COLUMNS, LeaseRecord, TotalsRecord,
         parse_names, read_all, status_text,
@@ -24,10 +28,14 @@ const DIALECT: Dialect = Dialect { position: "instr" };
 /// one of a few sizes, so that statements stay prepared.
 const CHUNKS: [usize; 4] = [512, 64, 8, 1];
 
+/// Rows to renew in one statement: two to this power, or a lower one.
+const RENEWED_POWER_MAX: u32 = 10;
+
 /// A SQLite file.
 pub struct SqliteBackend {
     database: SqliteDatabase,
     clock: Clock,
+    kept: Shelf,
 }
 
 impl SqliteBackend {
@@ -48,6 +56,7 @@ impl SqliteBackend {
         Ok(Self {
             clock: Clock::start(Timestamp::from_micros(newest)),
             database,
+            kept: Shelf::default(),
         })
     }
 }
@@ -56,10 +65,22 @@ impl SqliteBackend {
 impl Backend for SqliteBackend {
     async fn begin(&self) -> DbResult<Box<dyn Transaction>> {
         // A transaction that begins by reading could not become a writer.
-        let tx = self.database.writer.begin_with("begin immediate").await?;
+        let mut tx = self.database.writer.begin_with("begin immediate").await?;
+        // From here to the end, nobody else writes.
+        let (others, own): (i64, i64) =
+            sqlx::query_as("select data_version, total_changes() from pragma_data_version")
+                .fetch_one(&mut *tx)
+                .await?;
         Ok(Box::new(SqliteTransaction {
             tx,
             clock: self.clock.clone(),
+            kept: self.kept.take(Mark {
+                connection: self.database.writer_number.load(Ordering::Acquire),
+                others,
+                own,
+            }),
+            renewed: Vec::new(),
+            saved: false,
         }))
     }
 
@@ -104,6 +125,11 @@ impl Backend for SqliteBackend {
 struct SqliteTransaction {
     tx: sqlx::Transaction<'static, Sqlite>,
     clock: Clock,
+    kept: Taken,
+    /// Rows to keep once this is on disk.
+    renewed: Vec<LeaseRow>,
+    /// More was written than rows that were renewed.
+    saved: bool,
 }
 
 impl SqliteTransaction {
@@ -114,26 +140,42 @@ impl SqliteTransaction {
             .await?;
         Ok(())
     }
-}
 
-#[async_trait]
-impl Transaction for SqliteTransaction {
-    async fn lock(&mut self, names: &[LeaseName], lock: Lock, _: Busy) -> DbResult<Locked> {
-        // The only writer has locked everything.
+    /// Reads rows that are to be renewed, and were not kept.
+    async fn read_to_renew(&mut self, names: &[LeaseName]) -> DbResult<Vec<LeaseRow>> {
+        static TEXTS: LazyLock<Vec<String>> = LazyLock::new(|| {
+            texts(|size| {
+                let places = vec!["?"; size].join(", ");
+                format!("select {LEASE_COLUMNS} from leases where name in ({places})")
+            })
+        });
+        let mut rows = Vec::with_capacity(names.len());
+        for (names, size, sql) in pieces(names, &TEXTS) {
+            let mut select = sqlx::query_as(AssertSqlSafe(sql));
+            for name in names {
+                select = select.bind(name.as_str());
+            }
+            for _ in names.len()..size {
+                select = select.bind(None::<&str>);
+            }
+            let records: Vec<LeaseRecord> = select.fetch_all(&mut *self.tx).await?;
+            for record in records {
+                rows.push(record.try_into()?);
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Reads rows that are to change, with their payloads.
+    async fn read_to_change(&mut self, names: &[LeaseName]) -> DbResult<Vec<LeaseRow>> {
         let mut rows = Vec::with_capacity(names.len());
         for chunk in chunks(names) {
             let mut select = Statement::new("select ");
-            match lock {
-                Lock::Renew => select.push(LEASE_COLUMNS).push(" from leases"),
-                Lock::Change => select
-                    .push(LEASE_COLUMNS)
-                    .push(", payload from leases left join payloads on lease = name"),
-            };
-            select.push(" where name in (");
+            select.push(LEASE_COLUMNS);
+            select.push(", payload from leases left join payloads on lease = name where name in (");
             for (i, name) in chunk.iter().enumerate() {
-                select
-                    .push(if i == 0 { "" } else { ", " })
-                    .bind(Arg::text(name));
+                select.push(if i == 0 { "" } else { ", " });
+                select.bind(Arg::text(name));
             }
             select.push(")");
             let Statement { sql, args } = select;
@@ -143,6 +185,47 @@ impl Transaction for SqliteTransaction {
             for record in records {
                 rows.push(record.try_into()?);
             }
+        }
+        Ok(rows)
+    }
+}
+
+/// One text for each number of rows to renew that is a power of two.
+fn texts(text: impl Fn(usize) -> String) -> Vec<String> {
+    (0..=RENEWED_POWER_MAX)
+        .map(|power| text(1 << power))
+        .collect()
+}
+
+/// Splits rows to renew into pieces, each with a text for so many rows, or for
+/// more: the places that are left take null, which is no lease's name.
+fn pieces<'a, T>(
+    rows: &'a [T],
+    texts: &'static [String],
+) -> impl Iterator<Item = (&'a [T], usize, &'static str)> {
+    rows.chunks(1 << RENEWED_POWER_MAX).map(|piece| {
+        let size = piece.len().next_power_of_two();
+        (piece, size, texts[size.ilog2() as usize].as_str())
+    })
+}
+
+#[async_trait]
+impl Transaction for SqliteTransaction {
+    async fn lock(&mut self, names: &[LeaseName], lock: Lock, _: Busy) -> DbResult<Locked> {
+        // The only writer has locked everything.
+        let mut rows = Vec::with_capacity(names.len());
+        let mut unknown = Vec::new();
+        for name in names {
+            match (self.kept.remove(name), lock) {
+                (Some(row), Lock::Renew) => rows.push(row),
+                (None, Lock::Renew) => unknown.push(name.clone()),
+                // Kept without its payload, and now it may change.
+                (_, Lock::Change) => {}
+            }
+        }
+        match lock {
+            Lock::Renew => rows.extend(self.read_to_renew(&unknown).await?),
+            Lock::Change => rows.extend(self.read_to_change(names).await?),
         }
         Ok(Locked {
             rows,
@@ -175,34 +258,45 @@ impl Transaction for SqliteTransaction {
     }
 
     async fn renew(&mut self, rows: &[&LeaseRow]) -> DbResult<()> {
-        for chunk in chunks(rows) {
-            let mut update = Statement::new(
-                "with renewed (name, renewed_at, expires_at, ttl_ms, status) as (values ",
-            );
-            update.rows(chunk.iter().filter_map(|row| {
-                let tenure = row.tenure.as_ref()?;
-                Some(vec![
-                    Arg::text(&row.name),
-                    Arg::Int(Some(tenure.renewed_at.micros())),
-                    Arg::Int(Some(tenure.expires_at.micros())),
-                    Arg::Int(Some(tenure.ttl_ms as i64)),
-                    Arg::Text(status_text(row)),
-                ])
-            }));
-            update.push(
-                ") update leases set
-                    renewed_at = renewed.renewed_at,
-                    expires_at = renewed.expires_at,
-                    ttl_ms = renewed.ttl_ms,
-                    status = renewed.status
-                from renewed where leases.name = renewed.name",
-            );
-            self.run(update).await?;
+        static TEXTS: LazyLock<Vec<String>> = LazyLock::new(|| {
+            texts(|size| {
+                let places = vec!["(?, ?, ?, ?, ?)"; size].join(", ");
+                format!(
+                    "with renewed (name, renewed_at, expires_at, ttl_ms, status) as (
+                        values {places}
+                    )
+                    update leases set
+                        renewed_at = renewed.renewed_at,
+                        expires_at = renewed.expires_at,
+                        ttl_ms = renewed.ttl_ms,
+                        status = renewed.status
+                    from renewed where leases.name = renewed.name"
+                )
+            })
+        });
+        for (rows, size, sql) in pieces(rows, &TEXTS) {
+            let mut update = sqlx::query(AssertSqlSafe(sql));
+            for row in rows {
+                let tenure = row.tenure.as_ref();
+                update = update
+                    .bind(row.name.as_str())
+                    .bind(tenure.map(|tenure| tenure.renewed_at.micros()))
+                    .bind(tenure.map(|tenure| tenure.expires_at.micros()))
+                    .bind(tenure.map(|tenure| tenure.ttl_ms as i64))
+                    .bind(status_text(row));
+            }
+            // What is not bound is null.
+            for _ in 5 * rows.len()..5 * size {
+                update = update.bind(None::<i64>);
+            }
+            update.execute(&mut *self.tx).await?;
         }
+        self.renewed.extend(rows.iter().map(|row| (*row).clone()));
         Ok(())
     }
 
     async fn save(&mut self, rows: &[&LeaseRow]) -> DbResult<()> {
+        self.saved = true;
         for chunk in chunks(rows) {
             self.run(save_leases(chunk)).await?;
         }
@@ -210,10 +304,12 @@ impl Transaction for SqliteTransaction {
     }
 
     async fn save_payload(&mut self, row: &LeaseRow) -> DbResult<()> {
+        self.saved = true;
         self.run(save_payload(row)).await
     }
 
     async fn append(&mut self, entries: &[Handover], head: &Head) -> DbResult<()> {
+        self.saved = true;
         for chunk in chunks(entries) {
             self.run(append_handovers(chunk)).await?;
         }
@@ -221,7 +317,23 @@ impl Transaction for SqliteTransaction {
     }
 
     async fn commit(self: Box<Self>) -> DbResult<()> {
-        self.tx.commit().await
+        let Self {
+            mut tx,
+            mut kept,
+            renewed,
+            saved,
+            ..
+        } = *self;
+        let mut mark = kept.doubt();
+        mark.own += renewed.len() as i64;
+        if saved {
+            mark.own = sqlx::query_scalar("select total_changes()")
+                .fetch_one(&mut *tx)
+                .await?;
+        }
+        tx.commit().await?;
+        kept.keep(renewed, mark);
+        Ok(())
     }
 }
 

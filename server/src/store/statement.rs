@@ -1,7 +1,7 @@
-//! SQL with its values beside it. Both databases number their placeholders
-//! `$1`, `$2` …, so one text serves both wherever their dialects agree. Text
-//! is only ever made of pieces that stand in this program; what people send
-//! is always a value.
+//! SQL with its values beside it. Text is only ever made of pieces that stand in
+//! this program; what people send is always a value. A placeholder is a `?`, as
+//! SQLite writes it; PostgreSQL gets them numbered. (SQLite takes numbers too, but
+//! looks for each of them through all of them.)
 
 use serde::Serialize;
 
@@ -34,7 +34,7 @@ impl Arg {
 pub struct Statement {
     /// The text.
     pub sql: String,
-    /// The values, `$1` first.
+    /// The values, in the order of the placeholders.
     pub args: Vec<Arg>,
 }
 
@@ -56,12 +56,11 @@ impl Statement {
     /// Adds a placeholder for a value.
     pub fn bind(&mut self, arg: Arg) -> &mut Self {
         self.args.push(arg);
-        self.sql.push('$');
-        self.sql.push_str(&self.args.len().to_string());
+        self.sql.push('?');
         self
     }
 
-    /// Adds `($1, $2, …), (…), …`.
+    /// Adds `(?, ?, …), (…), …`.
     pub fn rows(&mut self, rows: impl IntoIterator<Item = Vec<Arg>>) -> &mut Self {
         for (i, row) in rows.into_iter().enumerate() {
             self.push(if i == 0 { "(" } else { ", (" });
@@ -74,6 +73,19 @@ impl Statement {
             self.push(")");
         }
         self
+    }
+
+    /// The text as PostgreSQL takes it, with `$1`, `$2` … for the placeholders.
+    pub fn numbered(&self) -> String {
+        let mut text = String::with_capacity(self.sql.len() + 4 * self.args.len());
+        for (i, piece) in self.sql.split('?').enumerate() {
+            if i > 0 {
+                text.push('$');
+                text.push_str(&i.to_string());
+            }
+            text.push_str(piece);
+        }
+        text
     }
 }
 

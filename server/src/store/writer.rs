@@ -1,14 +1,14 @@
 //! The one write path. Requests queue; a writer takes whatever is waiting and
 //! commits it as one transaction, and answers leave only after the commit.
 //!
-//! Batches that only renew go by themselves ([`renew`]), beside those that may
+//! Batches that only renew go by themselves ([`renew()`]), beside those that may
 //! log ([`change`]): only the latter lock the log's end, last, and only when
 //! there is something to log. A batch never waits for a row: what somebody
 //! else has locked goes to the side lane ([`Lanes::aside`]), one lease a
 //! transaction, which holds nothing else while it waits.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet, VecDeque},
+    collections::{BTreeMap, HashMap, VecDeque},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -21,14 +21,15 @@ use tokio::{
 
 use crate::{
     metrics,
-    rules::{self, Blocked, Draft, Known, LeaseRow, Moment, Request, due_at},
+    rules::{Blocked, Draft, LeaseRow, Moment, Request},
 };
 
 use super::{
     backend::{Backend, Busy, Lock, Transaction},
     line::Lines,
     play::{Fate, Part, Played, play, takeable_in},
-    queue::{Answer, Done, Failure, Job},
+    queue::{Failure, Job},
+    renew::renew,
 };
 
 /// Most renewals in one transaction.
@@ -50,7 +51,7 @@ const MARK_MS: u64 = 10_000;
 const LAST_PATIENCE: Duration = Duration::from_secs(1);
 
 /// A batch that did not make it.
-enum Broken {
+pub enum Broken {
     /// Nothing happened.
     NotDone(sqlx::Error),
     /// The answer to the commit was lost.
@@ -66,7 +67,7 @@ pub struct Lanes {
     pub(super) backend: Arc<dyn Backend>,
     pub(super) lines: Lines,
     renewals: mpsc::UnboundedSender<Vec<Job>>,
-    changes: mpsc::UnboundedSender<Vec<Job>>,
+    pub(super) changes: mpsc::UnboundedSender<Vec<Job>>,
     side: Mutex<HashMap<LeaseName, Vec<Job>>>,
     side_changes: Semaphore,
     side_renewals: Semaphore,
@@ -107,7 +108,7 @@ impl Lanes {
 
     /// Takes requests about a lease whose row somebody else has locked, except
     /// for those that have no patience left.
-    fn aside(self: &Arc<Self>, name: LeaseName, jobs: Vec<Job>) {
+    pub(super) fn aside(self: &Arc<Self>, name: LeaseName, jobs: Vec<Job>) {
         let jobs = answer_late(jobs);
         if jobs.is_empty() {
             return;
@@ -265,7 +266,7 @@ fn answer_late(jobs: Vec<Job>) -> Vec<Job> {
 }
 
 /// Answers everybody in a batch that did not make it.
-fn give_back(jobs: Vec<Job>, broken: &Broken) {
+pub fn give_back(jobs: Vec<Job>, broken: &Broken) {
     let failure = match broken {
         Broken::NotDone(error) | Broken::Unknown(error) if is_damage(error) => {
             tracing::error!(%error, "a batch of requests met a damaged database");
@@ -294,7 +295,7 @@ fn is_damage(error: &sqlx::Error) -> bool {
 }
 
 /// Bounds what comes before a commit: when it takes too long, nothing happened.
-async fn bounded<T>(work: impl Future<Output = sqlx::Result<T>>) -> Result<T, Broken> {
+pub async fn bounded<T>(work: impl Future<Output = sqlx::Result<T>>) -> Result<T, Broken> {
     match tokio::time::timeout(TRANSACTION_TIMEOUT, work).await {
         Ok(result) => result.map_err(Broken::NotDone),
         Err(_) => Err(Broken::NotDone(sqlx::Error::PoolTimedOut)),
@@ -302,110 +303,10 @@ async fn bounded<T>(work: impl Future<Output = sqlx::Result<T>>) -> Result<T, Br
 }
 
 /// Commits. When that fails or takes too long, nobody knows.
-async fn commit(tx: Box<dyn Transaction>) -> Result<(), Broken> {
+pub async fn commit(tx: Box<dyn Transaction>) -> Result<(), Broken> {
     match tokio::time::timeout(TRANSACTION_TIMEOUT, tx.commit()).await {
         Ok(result) => result.map_err(Broken::Unknown),
         Err(_) => Err(Broken::Unknown(sqlx::Error::PoolTimedOut)),
-    }
-}
-
-fn sorted_names<'a>(names: impl Iterator<Item = &'a LeaseName>) -> Vec<LeaseName> {
-    let mut names: Vec<LeaseName> = names.cloned().collect();
-    names.sort_unstable();
-    names.dedup();
-    names
-}
-
-/// Commits a batch of renewals. What would log something (a lapse that is due,
-/// a recovery) goes on to the other lane.
-async fn renew(lanes: &Arc<Lanes>, jobs: Vec<Job>) {
-    let started = std::time::Instant::now();
-    let names = sorted_names(jobs.iter().map(|job| &job.name));
-    let reading = async {
-        let mut tx = lanes.backend.begin().await?;
-        let locked = tx.lock(&names, Lock::Renew, Busy::Skip).await?;
-        let now = tx.now().await?;
-        Ok((tx, locked, now))
-    };
-    let (mut tx, locked, now) = match bounded(reading).await {
-        Ok(read) => read,
-        Err(broken) => return give_back(jobs, &broken),
-    };
-    let busy: HashSet<LeaseName> = locked.busy.into_iter().collect();
-    let mut rows: HashMap<LeaseName, Arc<LeaseRow>> = locked
-        .rows
-        .into_iter()
-        .map(|row| (row.name.clone(), Arc::new(row)))
-        .collect();
-    let mut renewed = Vec::new();
-    let mut answers: Vec<(Job, Answer)> = Vec::with_capacity(jobs.len());
-    for job in jobs {
-        if busy.contains(&job.name) {
-            lanes.aside(job.name.clone(), vec![job]);
-            continue;
-        }
-        let row = rows.get(&job.name);
-        if row.is_some_and(|row| would_log(row, now)) {
-            drop(lanes.changes.send(vec![job]));
-            continue;
-        }
-        let answer = renew_one(&mut rows, &job, now);
-        if answer.is_ok() {
-            renewed.push(job.name.clone());
-        }
-        answers.push((job, answer));
-    }
-    renewed.sort_unstable();
-    renewed.dedup();
-    let count = renewed.len();
-    let written = if renewed.is_empty() {
-        Ok(())
-    } else {
-        let changed: Vec<&LeaseRow> = renewed.iter().map(|name| &*rows[name]).collect();
-        match bounded(tx.renew(&changed)).await {
-            Ok(()) => commit(tx).await,
-            Err(broken) => Err(broken),
-        }
-    };
-    match written {
-        Ok(()) => {
-            metrics::wrote("renew", answers.len(), started.elapsed());
-            metrics::renewed(count);
-            for (job, answer) in answers {
-                job.reply.send(answer);
-            }
-        }
-        Err(broken) => give_back(answers.into_iter().map(|(job, _)| job).collect(), &broken),
-    }
-}
-
-fn would_log(row: &LeaseRow, now: Timestamp) -> bool {
-    due_at(row).is_some_and(|due| due <= now)
-        || row.tenure.as_ref().is_some_and(|tenure| tenure.lapsed)
-}
-
-fn renew_one(rows: &mut HashMap<LeaseName, Arc<LeaseRow>>, job: &Job, now: Timestamp) -> Answer {
-    // Renewals in this lane log nothing, so the log's time is not needed.
-    let moment = Moment { now, at: now };
-    let mut slot = rows.remove(&job.name).map(Arc::unwrap_or_clone);
-    let mut log = Vec::new();
-    let result = rules::apply(
-        &mut slot,
-        &job.name,
-        &job.request,
-        moment,
-        Known::default(),
-        &mut log,
-    );
-    debug_assert!(log.is_empty(), "a renewal that logs is in the other lane");
-    let row = slot.map(Arc::new);
-    if let Some(row) = &row {
-        rows.insert(job.name.clone(), row.clone());
-    }
-    match (result, row) {
-        (Ok(()), Some(row)) => Ok(Done { row, now }),
-        (Ok(()), None) => Err(Failure::Internal),
-        (Err(refusal), row) => Err(Failure::Refused { refusal, row, now }),
     }
 }
 

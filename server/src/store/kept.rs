@@ -1,0 +1,213 @@
+//! Rows that the SQLite backend keeps in memory, so that a renewal need not read
+//! what this process wrote a moment ago: reading a row of two dozen columns takes
+//! longer than renewing it.
+//!
+//! What is kept is what the file holds, or it is not kept. A transaction takes
+//! everything along, takes out what it locks, and gives back what it wrote only
+//! once that is on disk; however else it ends, what it took out is read anew. And
+//! nothing is believed when somebody else may have written: see [`Mark`].
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use baton_client::LeaseName;
+
+use crate::rules::LeaseRow;
+
+/// Rows of one generation. There are two, so this is half of what is kept.
+const HALF: usize = 65_536;
+/// Longer texts are not kept, so that the number of rows bounds the memory.
+const TEXT_MAX: usize = 256;
+
+/// What tells that nobody else has written since: the connection's number, how
+/// often other connections have changed the file, as this one sees it, and how
+/// many rows this connection has changed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Mark {
+    /// Which connection.
+    pub connection: u64,
+    /// `pragma data_version`.
+    pub others: i64,
+    /// `total_changes()`.
+    pub own: i64,
+}
+
+/// Rows as they stand in the file.
+#[derive(Debug, Default)]
+struct Kept {
+    /// When that was.
+    mark: Mark,
+    /// Written since the halves were last exchanged.
+    young: HashMap<LeaseName, Box<LeaseRow>>,
+    /// Written before.
+    old: HashMap<LeaseName, Box<LeaseRow>>,
+}
+
+/// Where rows are kept between transactions.
+#[derive(Debug, Clone, Default)]
+pub struct Shelf(Arc<Mutex<Kept>>);
+
+/// What a transaction took along. It comes back when dropped, unless what is in
+/// the file may differ by then.
+#[derive(Debug)]
+pub struct Taken {
+    kept: Kept,
+    shelf: Shelf,
+    certain: bool,
+}
+
+impl Shelf {
+    /// Takes everything along, in a transaction that begins at `mark`.
+    pub fn take(&self, mark: Mark) -> Taken {
+        let mut kept = std::mem::take(&mut *self.lock());
+        if kept.mark != mark {
+            kept = Kept {
+                mark,
+                ..Kept::default()
+            };
+        }
+        Taken {
+            kept,
+            shelf: self.clone(),
+            certain: true,
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Kept> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Taken {
+    /// Takes a row out, because it may change.
+    pub fn remove(&mut self, name: &LeaseName) -> Option<LeaseRow> {
+        let old = self.kept.old.remove(name);
+        self.kept.young.remove(name).or(old).map(|row| *row)
+    }
+
+    /// The mark at the transaction's begin. From now on the file may differ from
+    /// what is kept.
+    pub fn doubt(&mut self) -> Mark {
+        self.certain = false;
+        self.kept.mark
+    }
+
+    /// The file holds these rows, which were taken out, and is at `mark`.
+    pub fn keep(mut self, rows: Vec<LeaseRow>, mark: Mark) {
+        self.kept.mark = mark;
+        for row in rows.into_iter().filter(is_short) {
+            if self.kept.young.len() >= HALF {
+                self.kept.old = std::mem::take(&mut self.kept.young);
+            }
+            self.kept.young.insert(row.name.clone(), Box::new(row));
+        }
+        self.certain = true;
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        if self.certain {
+            *self.shelf.lock() = std::mem::take(&mut self.kept);
+        }
+    }
+}
+
+/// Whether a row takes little memory: what operators leave on it can be long.
+fn is_short(row: &LeaseRow) -> bool {
+    let plain = row.step_down.is_none()
+        && row.paused.is_none()
+        && row.barred.is_none()
+        && row.reserved.is_none()
+        && row.blocked.is_none()
+        && row.payload.is_none();
+    let status = row
+        .tenure
+        .as_ref()
+        .and_then(|tenure| tenure.status.as_ref());
+    plain
+        && status.is_none_or(|status| status.get().len() <= TEXT_MAX)
+        && row
+            .principal
+            .as_ref()
+            .is_none_or(|text| text.len() <= TEXT_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use baton_client::Timestamp;
+
+    use super::*;
+
+    fn name(text: &str) -> LeaseName {
+        text.parse().expect("a name")
+    }
+
+    fn row(text: &str) -> LeaseRow {
+        LeaseRow::new(name(text), Timestamp::from_micros(1))
+    }
+
+    fn mark(others: i64, own: i64) -> Mark {
+        Mark {
+            connection: 1,
+            others,
+            own,
+        }
+    }
+
+    #[test]
+    fn nothing_is_believed_once_somebody_else_has_written() {
+        let other_connection = Mark {
+            connection: 2,
+            ..mark(1, 2)
+        };
+        for other in [mark(2, 2), mark(1, 3), other_connection] {
+            let shelf = Shelf::default();
+            shelf.take(mark(1, 0)).keep(vec![row("a")], mark(1, 2));
+            assert!(shelf.take(mark(1, 2)).kept.young.len() == 1);
+            assert!(shelf.take(other).remove(&name("a")).is_none(), "{other:?}");
+            assert!(shelf.take(mark(1, 2)).remove(&name("a")).is_none());
+        }
+    }
+
+    #[test]
+    fn what_may_differ_does_not_come_back() {
+        let shelf = Shelf::default();
+        shelf
+            .take(mark(1, 0))
+            .keep(vec![row("a"), row("b")], mark(1, 2));
+        // Only looked at: what was taken out is read anew.
+        assert!(shelf.take(mark(1, 2)).remove(&name("a")).is_some());
+        assert!(shelf.take(mark(1, 2)).remove(&name("a")).is_none());
+        assert!(shelf.take(mark(1, 2)).kept.young.len() == 1);
+        // A commit of which nobody knows.
+        shelf.take(mark(1, 2)).doubt();
+        assert!(shelf.take(mark(1, 2)).remove(&name("b")).is_none());
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded_and_the_newest_stay() {
+        let shelf = Shelf::default();
+        let rows = (0..3 * HALF).map(|i| row(&format!("job-{i}"))).collect();
+        shelf.take(mark(1, 0)).keep(rows, mark(1, 1));
+        let mut taken = shelf.take(mark(1, 1));
+        assert!(taken.kept.young.len() + taken.kept.old.len() <= 2 * HALF);
+        assert!(taken.remove(&name("job-0")).is_none());
+        assert!(
+            taken
+                .remove(&name(&format!("job-{}", 3 * HALF - 1)))
+                .is_some()
+        );
+    }
+
+    #[test]
+    fn long_texts_are_not_kept() {
+        let shelf = Shelf::default();
+        let mut long = row("a");
+        long.principal = Some("x".repeat(TEXT_MAX + 1));
+        shelf.take(mark(1, 0)).keep(vec![long], mark(1, 1));
+        assert!(shelf.take(mark(1, 1)).remove(&name("a")).is_none());
+    }
+}
