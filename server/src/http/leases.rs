@@ -2,10 +2,14 @@
 
 use std::time::Duration;
 
-use axum::{Json, response::IntoResponse};
+use axum::{
+    Json,
+    http::header,
+    response::{IntoResponse, Response},
+};
 use baton_client::{
     Acquire, CheckQuery, Checked, ForceRelease, LeaseName, LeaseQuery, Protect, Reason, Release,
-    Renew, Renewal, RenewalResult, Renewed, StepDownRequest, Timestamp,
+    Renew, Renewal, RenewalResult, StepDownRequest, Timestamp,
     limits::{BODY_BYTES_MAX, RENEWALS_BYTES_MAX, RENEWALS_MAX},
 };
 
@@ -147,16 +151,16 @@ pub async fn renewals(mut call: Call) -> Answer {
         .collect();
     let mut answers = call.site.store().submit_all(requests).await.into_iter();
     let mut now = None;
-    let mut results = Vec::with_capacity(names.len());
+    let mut results = Results::of(names.len());
     for (lease, allowed) in names.into_iter().zip(allowed) {
         let answer = match allowed {
             Ok(()) => answers.next().unwrap_or(Err(StoreError::Internal)),
             Err(oops) => {
-                results.push(refused(lease, oops, &call));
+                results.add(&refused(lease, oops, &call))?;
                 continue;
             }
         };
-        results.push(match answer {
+        results.add(&match answer {
             Ok(done) => {
                 now = now.max(Some(done.now));
                 RenewalResult::Done {
@@ -171,14 +175,45 @@ pub async fn renewals(mut call: Call) -> Answer {
                 }
                 refused(lease, error.into(), &call)
             }
-        });
+        })?;
     }
     let now: Timestamp = match now {
         Some(now) => now,
         // Nothing was decided, so nothing said what time it is.
         None => call.site.store().now().await?,
     };
-    Ok(Json(Renewed { results, now }).into_response())
+    Ok(results.end(now))
+}
+
+/// A [`baton_client::Renewed`], written result by result: a thousand leases at once are more than
+/// a processor has at hand.
+struct Results(Vec<u8>);
+
+impl Results {
+    /// Bytes that a result has, about.
+    const BYTES: usize = 800;
+
+    fn of(count: usize) -> Self {
+        let mut text = Vec::with_capacity(count * Self::BYTES);
+        text.extend_from_slice(br#"{"results":["#);
+        Self(text)
+    }
+
+    fn add(&mut self, result: &RenewalResult) -> Result<(), Oops> {
+        if !self.0.ends_with(b"[") {
+            self.0.push(b',');
+        }
+        serde_json::to_writer(&mut self.0, result).map_err(|error| {
+            tracing::error!(%error, "a result cannot be written");
+            Oops::from(StoreError::Internal)
+        })
+    }
+
+    fn end(mut self, now: Timestamp) -> Response {
+        self.0
+            .extend_from_slice(format!(r#"],"now":"{now}"}}"#).as_bytes());
+        ([(header::CONTENT_TYPE, "application/json")], self.0).into_response()
+    }
 }
 
 fn refused(lease: LeaseName, oops: Oops, call: &Call) -> RenewalResult {
