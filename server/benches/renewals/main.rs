@@ -69,6 +69,9 @@ struct Options {
     /// Only this part: throughput or latency.
     #[arg(long)]
     part: Option<String>,
+    /// Only the server's renewals, for a profiler: singles or calls.
+    #[arg(long)]
+    just: Option<String>,
     /// What cargo says to every benchmark.
     #[arg(long, hide = true)]
     bench: bool,
@@ -78,6 +81,21 @@ impl Options {
     fn wants(&self, database: &str, part: &str) -> bool {
         let any = |only: &Option<String>, this| only.as_deref().is_none_or(|only| only == this);
         any(&self.only, database) && any(&self.part, part)
+    }
+
+    /// Renews on a server for a profiler to look at, if that is wanted.
+    async fn just(&self, server: &Server) -> Result<bool> {
+        let time = self.time();
+        let rate = match self.just.as_deref() {
+            None => return Ok(false),
+            Some("calls") => load::batches(server, CALLERS, CALL, time).await?,
+            Some(_) => load::singles(server, CONNECTIONS, time).await?,
+        };
+        let cpu = server.cpu()?;
+        progress(&format!(
+            "{rate:.0} a second; the server has run for {cpu:?}"
+        ));
+        Ok(true)
     }
 
     fn time(&self) -> Duration {
@@ -130,6 +148,9 @@ async fn postgres_throughput(options: &Options, report: &mut Report) -> Result<(
     let cluster = Postgres::start_with(DURABLE);
     let url = cluster.database().await;
     let server = Server::start(&url, LEASES).await?;
+    if options.just(&server).await? {
+        return Ok(());
+    }
     let floor = PostgresFloor::copy(&cluster, &url, LEASES).await?;
     let mut found: [Vec<f64>; 5] = Default::default();
     let time = options.time();
@@ -181,6 +202,9 @@ async fn sqlite_throughput(options: &Options, report: &mut Report) -> Result<()>
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("baton.db");
     let server = Server::start(&format!("sqlite://{}", file.display()), LEASES).await?;
+    if options.just(&server).await? {
+        return Ok(());
+    }
     let floor = SqliteFloor::copy(&file, &folder.path().join("floor.db"), LEASES).await?;
     let mut found: [Vec<f64>; 5] = Default::default();
     let time = options.time();

@@ -172,9 +172,14 @@ impl Postgres {
         format!("postgres://postgres@127.0.0.1:{}/{name}", self.port)
     }
 
-    /// A program that came with the server.
+    /// A program that came with the server: beside it, or else on the PATH.
     pub fn program(&self, name: &str) -> PathBuf {
-        self.programs.join(name)
+        let beside = self.programs.join(name);
+        if beside.is_file() {
+            beside
+        } else {
+            PathBuf::from(name)
+        }
     }
 
     /// The port it listens on, at 127.0.0.1.
