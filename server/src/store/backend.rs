@@ -67,6 +67,9 @@ pub trait Backend: Send + Sync + 'static {
     /// nothing relies on it.
     async fn notified(&self);
 
+    /// How many batches of renewals may be under way at once.
+    fn renew_lanes(&self) -> usize;
+
     /// Ends the fenced transactions on a lease, and says how many.
     async fn end_fences(&self, lease: &LeaseName) -> DbResult<u64>;
 

@@ -253,27 +253,31 @@ impl Store {
         explained
     }
 
-    /// Settles what is due on leases. One that somebody else has locked is left
-    /// for the next time, so that it does not delay the others. Says whether any
-    /// was settled.
-    async fn settle(&self, names: Vec<LeaseName>) -> bool {
+    /// Settles what is due on leases, each with so much patience if somebody
+    /// else has locked it. Says whether any was settled, and which stayed
+    /// locked.
+    async fn settle(&self, names: Vec<LeaseName>, patience: Duration) -> (bool, Vec<LeaseName>) {
         let (many, receiver) = Many::new(names.len());
-        let give_up = Instant::now();
-        let job = |(i, name)| Job {
-            name,
-            request: Request::Settle,
-            reply: Reply::Part(many.clone(), i),
-            wait_until: None,
-            give_up,
-            place: None,
-        };
-        for job in names.into_iter().enumerate().map(job) {
-            self.lanes.send(vec![job]);
+        let give_up = Instant::now() + patience;
+        for (i, name) in names.iter().enumerate() {
+            self.lanes.send(vec![Job {
+                name: name.clone(),
+                request: Request::Settle,
+                reply: Reply::Part(many.clone(), i),
+                wait_until: None,
+                give_up,
+                place: None,
+            }]);
         }
         drop(many);
         // Whatever is still due will be found again.
         let answers = receiver.await.unwrap_or_default();
-        answers.iter().any(Result::is_ok)
+        let settled = answers.iter().any(Result::is_ok);
+        let answered = names.into_iter().zip(answers);
+        let locked = answered
+            .filter(|(_, answer)| matches!(answer, Err(Failure::Locked)))
+            .map(|(name, _)| name);
+        (settled, locked.collect())
     }
 
     /// Adds to an answer what the log knows about it.

@@ -109,6 +109,11 @@ impl Backend for SqliteBackend {
         std::future::pending().await
     }
 
+    fn renew_lanes(&self) -> usize {
+        // There is one writer.
+        1
+    }
+
     async fn end_fences(&self, _: &LeaseName) -> DbResult<u64> {
         Ok(0)
     }

@@ -90,7 +90,11 @@ impl Lanes {
             side_renewals: Semaphore::new(SIDE_RENEWALS),
             logged: watch::Sender::new(0),
         });
-        tokio::spawn(renew_lane(lanes.clone(), renewals_in));
+        // One queue, taken by whichever lane is free.
+        let renewals_in = Arc::new(tokio::sync::Mutex::new(renewals_in));
+        for _ in 0..lanes.backend.renew_lanes() {
+            tokio::spawn(renew_lane(lanes.clone(), renewals_in.clone()));
+        }
         tokio::spawn(change_lane(lanes.clone(), changes_in));
         lanes
     }
@@ -159,9 +163,17 @@ async fn drain(
     jobs
 }
 
-async fn renew_lane(lanes: Arc<Lanes>, mut queue: mpsc::UnboundedReceiver<Vec<Job>>) {
-    while let Some(jobs) = queue.recv().await {
-        let jobs = drain(&mut queue, jobs, BATCH).await;
+async fn renew_lane(
+    lanes: Arc<Lanes>,
+    queue: Arc<tokio::sync::Mutex<mpsc::UnboundedReceiver<Vec<Job>>>>,
+) {
+    loop {
+        let mut waiting = queue.lock().await;
+        let Some(jobs) = waiting.recv().await else {
+            return;
+        };
+        let jobs = drain(&mut waiting, jobs, BATCH).await;
+        drop(waiting);
         renew(&lanes, jobs).await;
     }
 }

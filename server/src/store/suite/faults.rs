@@ -124,6 +124,10 @@ impl Backend for Faulty {
         self.backend.notified().await;
     }
 
+    fn renew_lanes(&self) -> usize {
+        self.backend.renew_lanes()
+    }
+
     async fn end_fences(&self, lease: &LeaseName) -> DbResult<u64> {
         self.backend.end_fences(lease).await
     }
