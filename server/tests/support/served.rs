@@ -41,6 +41,15 @@ impl Served {
         let mut served = Self::spawned(database, Vec::new());
         served.ready().await;
         served.operator_token = served.create_operator();
+        // The server notices new tokens within a second.
+        let started = Instant::now();
+        while let Err(error) = served.operator().leases(&LeaseQuery::default()).await {
+            assert!(
+                started.elapsed() < Duration::from_secs(60),
+                "the operator stays unknown: {error}"
+            );
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
         served
     }
 
