@@ -90,7 +90,12 @@ export class Server {
   }
 
   async operator(): Promise<Api> {
-    return new Api(this.url, await this.token('operator'));
+    const token = await this.token('operator');
+    // The server notices new tokens within a second.
+    const known = () =>
+      fetch(`${this.url}/api/v1/leases`, { headers: { authorization: `Bearer ${token}` } }).then((response) => response.ok);
+    while (!(await known())) await new Promise((resolve) => setTimeout(resolve, 20));
+    return new Api(this.url, token);
   }
 }
 
