@@ -4,7 +4,8 @@
 use std::path::Path;
 
 fn main() {
-    let site = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/site");
+    // Cargo runs this in the package's folder.
+    let site = Path::new("../target/site");
     println!("cargo::rerun-if-changed={}", site.display());
     assert!(
         site.join("pkg/baton_bg.wasm").exists(),
