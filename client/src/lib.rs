@@ -16,6 +16,7 @@ mod names;
 mod time;
 
 mod answers;
+mod export;
 mod handover;
 mod lease;
 mod people;
@@ -32,6 +33,7 @@ pub mod keeper;
 pub use answers::{
     Checked, Event, HandoverPage, LeasePage, RenewalResult, Renewed, Snapshot, TimeEvent,
 };
+pub use export::{ExportFormat, ExportQuery, ExportTrailer, TrailerLine};
 pub use handover::{Handover, HandoverEvent};
 pub use lease::{Attention, Barred, Lease, LeaseState, Paused, Reserved, StepDown};
 pub use names::{Generation, HolderId, LeaseName, NameError};

@@ -8,6 +8,8 @@ pub mod http;
 
 pub mod store;
 
+pub mod export;
+
 pub mod people;
 
 pub mod chain;

@@ -20,6 +20,7 @@ mod body;
 mod fields;
 mod parse;
 
+mod export;
 mod handovers;
 mod leases;
 mod probes;

@@ -1,8 +1,8 @@
 //! Wire requests become requests of the rules, once every field holds.
 
 use baton_client::{
-    Acquire, BarWhom, EventsQuery, ForceRelease, Generation, HandoverQuery, HolderId, LeaseQuery,
-    Protect, Reason, Release, Renew, StepDownRequest,
+    Acquire, BarWhom, EventsQuery, ExportQuery, ForceRelease, Generation, HandoverQuery, HolderId,
+    LeaseQuery, Protect, Reason, Release, Renew, StepDownRequest,
     limits::{
         ABOVE_MAX, CLAIM_ID_CHARS_MAX, GRACE_MS_MAX, HOLDER_CHARS_MAX, INCIDENT_CHARS_MAX,
         NUMBER_MAX, OPERATOR_MS_MAX, OPERATOR_MS_MIN, PAGE_MAX, PAYLOAD_BYTES_MAX,
@@ -172,6 +172,11 @@ pub fn handover_query(query: &HandoverQuery) -> Result<(), Oops> {
     fields.number("limit", query.limit, 1, PAGE_MAX);
     fields.text("cursor", query.cursor.as_deref(), CURSOR_CHARS_MAX);
     fields.finish()
+}
+
+/// Checks what selects entries for an export.
+pub fn export_query(query: &ExportQuery) -> Result<(), Oops> {
+    handover_query(&query.filter())
 }
 
 /// No cursor that was given out is longer.

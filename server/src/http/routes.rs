@@ -8,7 +8,7 @@ use baton_client::Code;
 
 use crate::people::Access;
 
-use super::{answer::Answer, call::Call, handovers, leases, probes, sessions, stream};
+use super::{answer::Answer, call::Call, export, handovers, leases, probes, sessions, stream};
 
 /// What answers a route.
 pub type Handler = fn(Call) -> Pin<Box<dyn Future<Output = Answer> + Send>>;
@@ -317,6 +317,15 @@ pub static ROUTES: &[Route] = &[
         Shape::Json("HandoverPage"),
         &[],
         "A page of the history",
+    ),
+    look(
+        "/api/v1/handovers/export",
+        call!(export::export),
+        "export",
+        Shape::Query("ExportQuery"),
+        Shape::Text("application/jsonl"),
+        &[],
+        "The history as a file: JSON Lines that can be verified, or CSV",
     ),
     look(
         "/api/v1/handovers/{seq}",

@@ -2,7 +2,7 @@
 //! constants; a test holds the fields against the wire types.
 
 use baton_client::{
-    Code, HandoverEvent,
+    Code, ExportFormat, HandoverEvent,
     limits::{
         ABOVE_MAX, CLAIM_ID_CHARS_MAX, GRACE_MS_MAX, HOLDER_CHARS_MAX, INCIDENT_CHARS_MAX,
         LEASE_NAME_CHARS_MAX, NUMBER_MAX, OPERATOR_MS_MAX, OPERATOR_MS_MIN, PAGE_DEFAULT, PAGE_MAX,
@@ -212,26 +212,38 @@ fn requests() -> Value {
         "Reason": object(&["reason"], json!({ "reason": reason(), "incident": incident() })),
         "Protect": object(&["reason"], json!({ "reason": reason() })),
         "CheckQuery": object(&["generation"], json!({ "generation": one_of("Generation") })),
+        "ExportQuery": object(&[], {
+            let mut query = handover_filter();
+            query["format"] = json!({ "type": "string", "enum": ExportFormat::ALL, "default": "jsonl" });
+            query
+        }),
         "LeaseQuery": object(&[], lease_query()),
         "EventsQuery": object(&[], {
             let mut query = lease_query();
             query["after"] = any_number();
             query
         }),
-        "HandoverQuery": object(&[], json!({
-            "lease": one_of("LeaseName"),
-            "prefix": prefix(),
-            "holder": text(HOLDER_CHARS_MAX),
-            "event": one_of("HandoverEvent"),
-            "actor": one_of("Actor"),
-            "incident": text(INCIDENT_CHARS_MAX),
-            "from": time(),
-            "to": time(),
-            "after": any_number(),
-            "order": { "type": "string", "enum": ["desc", "asc"], "default": "desc" },
-            "limit": limit(),
-            "cursor": cursor(),
-        })),
+        "HandoverQuery": object(&[], {
+            let mut query = handover_filter();
+            query["order"] = json!({ "type": "string", "enum": ["desc", "asc"], "default": "desc" });
+            query["limit"] = limit();
+            query["cursor"] = cursor();
+            query
+        }),
+    })
+}
+
+fn handover_filter() -> Value {
+    json!({
+        "lease": one_of("LeaseName"),
+        "prefix": prefix(),
+        "holder": text(HOLDER_CHARS_MAX),
+        "event": one_of("HandoverEvent"),
+        "actor": one_of("Actor"),
+        "incident": text(INCIDENT_CHARS_MAX),
+        "from": time(),
+        "to": time(),
+        "after": any_number(),
     })
 }
 

@@ -73,7 +73,7 @@ fn answer(events: impl Stream<Item = Result<sse::Event, Infallible>> + Send + 's
 }
 
 /// Ends when the reader's token or session does.
-async fn no_longer_allowed(call: Call) {
+pub async fn no_longer_allowed(call: Call) {
     let mut changes = call.site.people().changes();
     let every = if call.headers.contains_key(header::AUTHORIZATION) {
         RECHECK

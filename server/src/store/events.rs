@@ -31,7 +31,7 @@ use crate::{
     rules::{LeaseRow, Rebuilt, view},
 };
 
-use super::{ListError, backend::Backend, in_time, listing, read_failed, writer::Lanes};
+use super::{ListError, backend::Backend, history, in_time, listing, read_failed, writer::Lanes};
 
 /// How often the log and the pages are read when nothing hints at a change.
 const POLL: Duration = Duration::from_secs(1);
@@ -238,7 +238,7 @@ fn page_after(seq: u64) -> super::statement::Statement {
         ..HandoverQuery::default()
     };
     // Only a cursor can be bad, and there is none.
-    listing::handovers(&query).unwrap_or_default()
+    history::handovers(&query).unwrap_or_default()
 }
 
 /// A page of leases that at least one reader looks at.

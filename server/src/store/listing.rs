@@ -1,10 +1,9 @@
-//! What selects, orders and pages lists: one piece of code builds the
-//! condition, whoever asks.
+//! What selects, orders and pages leases: one piece of code builds the
+//! condition, whoever asks. The log's is in [`super::history`].
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use baton_client::{
-    Attention, Generation, Handover, HandoverQuery, LeaseName, LeaseQuery, LeaseSort, LeaseState,
-    Order, Timestamp, limits::PAGE_DEFAULT,
+    Attention, LeaseName, LeaseQuery, LeaseSort, LeaseState, Timestamp, limits::PAGE_DEFAULT,
 };
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +11,7 @@ use crate::rules::{LeaseRow, view};
 
 use super::{
     backend::Dialect,
-    record::{HANDOVER_COLUMNS, LEASE_COLUMNS},
+    record::LEASE_COLUMNS,
     statement::{Arg, Statement},
 };
 
@@ -75,34 +74,6 @@ pub fn lease(name: &LeaseName) -> Statement {
     statement
 }
 
-/// The entry that moved a lease on from a generation.
-pub fn moved(lease: &LeaseName, from: Generation) -> Statement {
-    let from = Arg::Int(Some(from.get() as i64));
-    let mut statement = Statement::new("select ");
-    statement
-        .push(HANDOVER_COLUMNS)
-        .push(" from handovers where lease = ");
-    statement
-        .bind(Arg::text(lease))
-        .push(" and previous_generation = ");
-    statement
-        .bind(from.clone())
-        .push(" and generation > ")
-        .bind(from);
-    statement.push(" order by seq limit 1");
-    statement
-}
-
-/// One entry.
-pub fn handover(seq: u64) -> Statement {
-    let mut statement = Statement::new("select ");
-    statement
-        .push(HANDOVER_COLUMNS)
-        .push(" from handovers where seq = ");
-    statement.bind(Arg::Int(Some(seq as i64)));
-    statement
-}
-
 /// How many leases match, in all and by what stands out.
 pub fn totals(now: Timestamp) -> Statement {
     let mut statement = Statement::new("select count(*) as total, ");
@@ -153,7 +124,8 @@ fn filter(statement: &mut Statement, query: &LeaseQuery, now: Timestamp, dialect
     }
 }
 
-fn push_prefix(statement: &mut Statement, column: &str, prefix: &str) {
+/// Adds that a column starts with a prefix.
+pub fn push_prefix(statement: &mut Statement, column: &str, prefix: &str) {
     statement
         .push(" and ")
         .push(column)
@@ -281,78 +253,6 @@ fn read_lease_cursor(text: &str) -> Result<LeaseCursor, BadCursor> {
 /// How many items a page has.
 pub fn page(limit: Option<u64>) -> u64 {
     limit.unwrap_or(PAGE_DEFAULT)
-}
-
-/// The entries of a page, and one more if there are more.
-pub fn handovers(query: &HandoverQuery) -> Result<Statement, BadCursor> {
-    let mut statement = Statement::new("select ");
-    statement
-        .push(HANDOVER_COLUMNS)
-        .push(" from handovers where true");
-    handover_filter(&mut statement, query);
-    let order = query.order.unwrap_or_default();
-    if let Some(cursor) = &query.cursor {
-        let seq = read_seq_cursor(cursor)?;
-        statement.push(match order {
-            Order::Desc => " and seq < ",
-            Order::Asc => " and seq > ",
-        });
-        statement.bind(Arg::Int(Some(seq)));
-    }
-    statement.push(match order {
-        Order::Desc => " order by seq desc limit ",
-        Order::Asc => " order by seq limit ",
-    });
-    statement.bind(Arg::Int(Some(page(query.limit) as i64 + 1)));
-    Ok(statement)
-}
-
-fn handover_filter(statement: &mut Statement, query: &HandoverQuery) {
-    let mut equals = |column: &str, value: Option<String>| {
-        if let Some(value) = value {
-            statement
-                .push(" and ")
-                .push(column)
-                .push(" = ")
-                .bind(Arg::Text(Some(value)));
-        }
-    };
-    equals("lease", query.lease.as_ref().map(ToString::to_string));
-    equals("event", query.event.map(|event| event.to_string()));
-    equals("actor", query.actor.as_ref().map(ToString::to_string));
-    equals("incident", query.incident.clone());
-    if let Some(prefix) = &query.prefix {
-        push_prefix(statement, "lease", prefix);
-    }
-    if let Some(holder) = &query.holder {
-        statement.push(" and (holder = ").bind(Arg::text(holder));
-        statement
-            .push(" or previous_holder = ")
-            .bind(Arg::text(holder))
-            .push(")");
-    }
-    let mut bound = |condition: &str, value: Option<i64>| {
-        if value.is_some() {
-            statement.push(condition).bind(Arg::Int(value));
-        }
-    };
-    bound(" and at >= ", query.from.map(Timestamp::micros));
-    bound(" and at < ", query.to.map(Timestamp::micros));
-    bound(" and seq > ", query.after.map(|seq| seq as i64));
-}
-
-/// The cursor of the page after the one that ends with `last`.
-pub fn handover_cursor(last: &Handover) -> String {
-    URL_SAFE_NO_PAD.encode(last.seq.to_string())
-}
-
-fn read_seq_cursor(text: &str) -> Result<i64, BadCursor> {
-    URL_SAFE_NO_PAD
-        .decode(text)
-        .ok()
-        .and_then(|bytes| String::from_utf8(bytes).ok())
-        .and_then(|text| text.parse().ok())
-        .ok_or(BadCursor)
 }
 
 /// Cuts a page that was read with one item too many, and says whether there

@@ -9,12 +9,14 @@
 pub mod backend;
 mod clock;
 pub mod events;
+mod history;
 mod kept;
 mod line;
 mod listing;
 mod play;
 mod postgres;
 mod queue;
+mod reader;
 mod record;
 mod renew;
 mod sql;
@@ -42,6 +44,7 @@ use crate::{
 
 pub use listing::BadCursor;
 pub use queue::Failure;
+pub use reader::{LogEnd, Reader};
 
 use backend::Backend;
 use events::Hub;
@@ -63,6 +66,7 @@ pub struct Store {
     lanes: Arc<Lanes>,
     hub: Arc<Hub>,
     room: Room,
+    reader: Reader,
 }
 
 /// A request was not carried out, with all that its answer says about it.
@@ -140,26 +144,19 @@ impl Store {
     /// # Errors
     /// The database does not answer.
     pub async fn start(database: &Database) -> sqlx::Result<Self> {
-        let backend: Arc<dyn Backend> = match database {
-            Database::Sqlite(sqlite) => {
-                Arc::new(sqlite::SqliteBackend::start(sqlite.clone()).await?)
-            }
-            Database::Postgres(readers) => {
-                let writers = postgres_pool_like(readers, POSTGRES_WRITERS);
-                Arc::new(postgres::PostgresBackend::new(writers, readers.clone()))
-            }
-        };
-        Self::on(backend).await
+        Self::on(backend_of(database).await?).await
     }
 
     /// Starts the store on a backend.
     async fn on(backend: Arc<dyn Backend>) -> sqlx::Result<Self> {
+        let reader = Reader::new(backend.clone());
         let lanes = Lanes::start(backend);
         let hub = Hub::start(&lanes).await?;
         let store = Self {
             lanes,
             hub,
             room: Room::new(ROOM),
+            reader,
         };
         tokio::spawn(sweeper::run(store.clone()));
         Ok(store)
@@ -330,7 +327,7 @@ impl Store {
     ) -> Result<Option<Handover>, StoreError> {
         let found = async {
             let mut reading = self.lanes.backend.read().await?;
-            reading.handovers(listing::moved(lease, from)).await
+            reading.handovers(history::moved(lease, from)).await
         };
         Ok(in_time(found).await.map_err(read_failed)?.pop())
     }
@@ -421,7 +418,7 @@ impl Store {
     /// # Errors
     /// The cursor is not of this list, or the database does not answer.
     pub async fn handovers(&self, query: &HandoverQuery) -> Result<HandoverPage, ListError> {
-        let select = listing::handovers(query)?;
+        let select = history::handovers(query)?;
         let read = async {
             let mut reading = self.lanes.backend.read().await?;
             let items = reading.handovers(select).await?;
@@ -429,7 +426,7 @@ impl Store {
         };
         let (mut items, now) = in_time(read).await.map_err(read_failed)?;
         let more = listing::cut(&mut items, query.limit);
-        let next = items.last().filter(|_| more).map(listing::handover_cursor);
+        let next = items.last().filter(|_| more).map(history::handover_cursor);
         Ok(HandoverPage { items, next, now })
     }
 
@@ -440,9 +437,14 @@ impl Store {
     pub async fn handover(&self, seq: u64) -> Result<Option<Handover>, StoreError> {
         let read = async {
             let mut reading = self.lanes.backend.read().await?;
-            Ok(reading.handovers(listing::handover(seq)).await?.pop())
+            Ok(reading.handovers(history::handover(seq)).await?.pop())
         };
         in_time(read).await.map_err(read_failed)
+    }
+
+    /// Who reads the log from end to end.
+    pub fn reader(&self) -> &Reader {
+        &self.reader
     }
 
     /// What changes.
@@ -459,6 +461,17 @@ impl Store {
     pub fn measure(&self) {
         metrics::queued(self.room.taken(), self.lanes.lines.len());
     }
+}
+
+/// What keeps a database's leases and log.
+async fn backend_of(database: &Database) -> sqlx::Result<Arc<dyn Backend>> {
+    Ok(match database {
+        Database::Sqlite(sqlite) => Arc::new(sqlite::SqliteBackend::start(sqlite.clone()).await?),
+        Database::Postgres(readers) => {
+            let writers = postgres_pool_like(readers, POSTGRES_WRITERS);
+            Arc::new(postgres::PostgresBackend::new(writers, readers.clone()))
+        }
+    })
 }
 
 /// Bounds a read: a host that went away without a word must not hold up who asks

@@ -9,6 +9,7 @@
 //! - `calls`, `refusals`, `away`: every call and every code.
 //! - `wire`: the document says what the server sends.
 //! - `events`: the stream.
+//! - `export`: the history as a file.
 //! - `story`: the README's first hour, in order.
 //! - `beside`: two programs on one database, and how a server stops.
 //! - `hostile`: what no well-meaning client sends.
@@ -27,6 +28,7 @@ mod bad_input;
 mod beside;
 mod calls;
 mod events;
+mod export;
 mod hostile;
 mod refusals;
 mod schema;

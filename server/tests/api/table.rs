@@ -28,6 +28,7 @@ fn the_table_says_who_may_do_what() {
         ("/leases", Access::Read),
         ("/check", Access::Read),
         ("/handovers", Access::Read),
+        ("/handovers/export", Access::Read),
         ("/handovers/{seq}", Access::Read),
         ("/events", Access::Read),
         ("/metrics", Access::Public),

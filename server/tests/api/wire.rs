@@ -231,6 +231,7 @@ async fn what_is_asked_for_is_what_the_wire_types_read() {
             json!("name"),
             json!("desc"),
             json!("baton"),
+            json!("jsonl"),
             json!("2026-11-29T02:14:07Z"),
             json!([{ "lease": "a", "holder": "h", "generation": 1 }]),
         ];
@@ -274,6 +275,7 @@ async fn what_is_asked_for_is_what_the_wire_types_read() {
         "LeaseQuery" wire::LeaseQuery,
         "EventsQuery" wire::EventsQuery,
         "HandoverQuery" wire::HandoverQuery,
+        "ExportQuery" wire::ExportQuery,
     }
     let item = &document.schema("Renewals")["properties"]["renewals"]["items"];
     let mut fields = document.fields(item);

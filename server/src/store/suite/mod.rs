@@ -5,6 +5,7 @@ mod ask;
 mod attack;
 mod clock;
 mod events;
+mod export;
 mod failing;
 mod faults;
 mod fence;
@@ -252,7 +253,7 @@ impl Store {
                 after: log.last().map(|entry| entry.seq),
                 ..HandoverQuery::default()
             };
-            let select = super::listing::handovers(&query).expect("has no cursor");
+            let select = super::history::handovers(&query).expect("has no cursor");
             let entries = reading.handovers(select).await.expect("it answers");
             if entries.is_empty() {
                 break;

@@ -1,0 +1,263 @@
+//! An export is what the list shows, for every filter, whatever happens beside it.
+
+use std::collections::BTreeSet;
+
+use baton_client::{Actor, ExportFormat, ExportQuery, HandoverEvent, Timestamp, TrailerLine};
+use rand::{RngExt as _, SeedableRng as _, rngs::StdRng, seq::IndexedRandom as _};
+
+use super::{ask::*, *};
+use crate::{
+    chain,
+    export::{Export, Tally},
+};
+
+on_both_databases![
+    an_export_is_the_list_for_every_filter,
+    an_export_ends_where_the_log_ended_when_it_began,
+    a_slow_reader_holds_nothing,
+    an_empty_log_can_be_exported,
+];
+
+/// Different enough that every filter finds something and leaves something out.
+async fn long_history(store: &Store, entries: usize) {
+    let mut random = StdRng::seed_from_u64(7);
+    let mut wanted = Vec::new();
+    for i in 0..entries / 3 + 1 {
+        let lease = name(&format!("{}.{}", ["db", "web", "x"][i % 3], i % 7));
+        let who = ["a", "b", "Zoë 🦊", "=cmd|'/C calc'!A0"][random.random_range(0..4)];
+        wanted.push((lease, who));
+    }
+    for (lease, who) in &wanted {
+        let by = by(Actor::Token(["ci", "other"][who.len() % 2].into()));
+        let taken = store
+            .submit(lease.clone(), Request::Acquire(by.clone(), taking(who)))
+            .await;
+        let generation = taken.expect("is free").row.generation;
+        if random.random_bool(0.3) {
+            let forced = store.submit(lease.clone(), force(generation.get(), None, None));
+            forced.await.expect("is held");
+        } else {
+            let mut release = release_with(who, generation.get());
+            release.reason = Some("done, \"so far\"\r\n\t– über".into());
+            let request = Request::Release(by, release);
+            store.submit(lease.clone(), request).await.expect("is held");
+        }
+    }
+}
+
+fn release_with(who: &str, number: u64) -> crate::rules::Release {
+    crate::rules::Release {
+        holder: holder(who),
+        generation: generation(number),
+        reason: None,
+    }
+}
+
+async fn whole(mut export: Export) -> (Vec<u8>, Export) {
+    let mut text = Vec::new();
+    while let Some(piece) = export.next().await {
+        text.extend(piece.expect("the log can be read"));
+    }
+    (text, export)
+}
+
+/// Any filter, of what is in the log and of what is not.
+fn any_filter(random: &mut StdRng, log: &[Handover]) -> HandoverQuery {
+    let some = |random: &mut StdRng| log.choose(random).expect("there are entries").clone();
+    let often = 0.25;
+    let mut query = HandoverQuery::default();
+    if random.random_bool(often) {
+        query.lease = some(random).lease;
+    }
+    if random.random_bool(often) {
+        query.prefix = Some(["db.", "w", "x.1", "nothing", ""][random.random_range(0..5)].into());
+    }
+    if random.random_bool(often) {
+        let holder = some(random).holder.map(|holder| holder.to_string());
+        query.holder = holder.or(Some("nobody".into()));
+    }
+    if random.random_bool(often) {
+        query.event = Some(some(random).event);
+    }
+    if random.random_bool(often) {
+        query.actor = Some(some(random).actor);
+    }
+    if random.random_bool(often / 2.0) {
+        query.incident = why().incident;
+    }
+    let near = |random: &mut StdRng| {
+        let at = some(random).at.micros() + random.random_range(-1..=1);
+        Some(Timestamp::from_micros(at))
+    };
+    if random.random_bool(often) {
+        query.from = near(random);
+    }
+    if random.random_bool(often) {
+        query.to = near(random);
+    }
+    if random.random_bool(often) {
+        query.after = Some(random.random_range(0..log.len() as u64 + 2));
+    }
+    query
+}
+
+/// What a reader of the whole log would pick.
+fn matches(query: &HandoverQuery, entry: &Handover) -> bool {
+    let lease = entry.lease.as_ref().map_or("", |lease| lease.as_str());
+    let holds = |holder: &Option<baton_client::HolderId>| {
+        holder.as_ref().map(|holder| holder.as_str()) == query.holder.as_deref()
+    };
+    query
+        .lease
+        .as_ref()
+        .is_none_or(|only| lease == only.as_str())
+        && query
+            .prefix
+            .as_ref()
+            .is_none_or(|prefix| lease.starts_with(prefix))
+        && (query.holder.is_none() || holds(&entry.holder) || holds(&entry.previous_holder))
+        && query.event.is_none_or(|event| entry.event == event)
+        && query
+            .actor
+            .as_ref()
+            .is_none_or(|actor| entry.actor == *actor)
+        && (query.incident.is_none() || entry.incident == query.incident)
+        && query.from.is_none_or(|from| entry.at >= from)
+        && query.to.is_none_or(|to| entry.at < to)
+        && query.after.is_none_or(|after| entry.seq > after)
+}
+
+async fn an_export_is_the_list_for_every_filter(database: TestDatabase) {
+    let store = database.store().await;
+    long_history(&store, 240).await;
+    let log = store.whole_log().await;
+    let mut random = StdRng::seed_from_u64(11);
+    let mut sizes = BTreeSet::new();
+    for _ in 0..150 {
+        let query = any_filter(&mut random, &log);
+        let listed = store.log(&query).await;
+        let expected = log.iter().filter(|entry| matches(&query, entry));
+        assert!(listed.iter().eq(expected), "{query:?}");
+        // Newest first it is the same, backwards.
+        let mut backwards = Vec::new();
+        let mut page = HandoverQuery {
+            limit: Some(17),
+            ..query.clone()
+        };
+        loop {
+            let read = store.handovers(&page).await.expect("can be read");
+            backwards.extend(read.items);
+            page.cursor = read.next;
+            if page.cursor.is_none() {
+                break;
+            }
+        }
+        assert!(listed.iter().rev().eq(&backwards), "{query:?}");
+        sizes.insert(listed.len());
+
+        let asked = ExportQuery::of(&query, ExportFormat::Jsonl);
+        let export = Export::begin(store.reader(), &asked).await;
+        let (text, export) = whole(export.expect("it begins")).await;
+        let text = String::from_utf8(text).expect("is UTF-8");
+        let mut lines: Vec<&str> = text.lines().collect();
+        let trailer: TrailerLine =
+            serde_json::from_str(lines.pop().expect("a trailer")).expect("a trailer");
+        assert_eq!(lines.len(), listed.len(), "{query:?}");
+        let mut tally = Tally::new(query);
+        for (line, entry) in lines.iter().zip(&listed) {
+            assert_eq!(
+                line.as_bytes(),
+                chain::canonical(entry).expect("has a form")
+            );
+            tally.count(entry);
+        }
+        assert_eq!(trailer.trailer, tally.trailer(export.end()));
+
+        let asked = ExportQuery::of(&asked.filter(), ExportFormat::Csv);
+        let export = Export::begin(store.reader(), &asked).await;
+        let (text, _) = whole(export.expect("it begins")).await;
+        let mut rows = csv::Reader::from_reader(text.as_slice());
+        let rows: Vec<csv::StringRecord> = rows.records().map(|row| row.expect("fits")).collect();
+        assert_eq!(rows.len(), listed.len());
+        for (row, entry) in rows.iter().zip(&listed) {
+            assert_eq!(row[0], entry.seq.to_string());
+            assert_eq!(row[17], entry.hash);
+            let reason = row[10].strip_prefix('\'').unwrap_or(&row[10]);
+            assert_eq!(reason, entry.reason);
+        }
+    }
+    assert!(sizes.len() > 20, "the filters differ: {sizes:?}");
+}
+
+async fn an_export_ends_where_the_log_ended_when_it_began(database: TestDatabase) {
+    let store = database.store().await;
+    // More than a read brings, so that it is under way while the log grows.
+    long_history(&store, 2_000).await;
+    let before = store.whole_log().await;
+    let query = ExportQuery::default();
+    let mut export = Export::begin(store.reader(), &query)
+        .await
+        .expect("it begins");
+    let mut text = Vec::new();
+    while let Some(piece) = export.next().await {
+        text.extend(piece.expect("the log can be read"));
+        if text.len() % 3 == 0 {
+            store.take(&format!("more-{}", text.len()), "a").await;
+        }
+    }
+    let lines = text.split(|byte| *byte == b'\n').count() - 1;
+    assert_eq!(lines, before.len() + 1);
+    let trailer = export.trailer();
+    assert_eq!(trailer.count, before.len() as u64);
+    assert_eq!(trailer.last_seq, Some(trailer.head_seq));
+    assert_eq!(trailer.last_hash.as_ref(), Some(&trailer.head_hash));
+    let last = before.last().expect("there are entries");
+    assert_eq!(
+        (trailer.head_seq, &trailer.head_hash),
+        (last.seq, &last.hash)
+    );
+    assert!(
+        store.whole_log().await.len() > before.len(),
+        "it grew beside it"
+    );
+}
+
+async fn a_slow_reader_holds_nothing(database: TestDatabase) {
+    let store = database.store().await;
+    long_history(&store, 2_000).await;
+    // More readers that stand still than there are connections.
+    let mut exports = Vec::new();
+    for _ in 0..20 {
+        let export = Export::begin(store.reader(), &ExportQuery::default()).await;
+        let mut export = export.expect("it begins");
+        export
+            .next()
+            .await
+            .expect("there is more")
+            .expect("it can be read");
+        exports.push(export);
+    }
+    store.take("beside", "a").await;
+    assert_eq!(store.log_of("beside").await.len(), 1);
+    for export in exports {
+        let (_, export) = whole(export).await;
+        assert_eq!(export.trailer().last_seq, Some(export.trailer().head_seq));
+    }
+}
+
+async fn an_empty_log_can_be_exported(database: TestDatabase) {
+    let store = database.store().await;
+    let export = Export::begin(store.reader(), &ExportQuery::default()).await;
+    let (text, export) = whole(export.expect("it begins")).await;
+    let line: TrailerLine = serde_json::from_slice(&text).expect("a trailer alone");
+    assert_eq!(line.trailer, export.trailer());
+    assert_eq!((line.trailer.count, line.trailer.head_seq), (0, 0));
+    let nothing = ExportQuery {
+        format: Some(ExportFormat::Csv),
+        event: Some(HandoverEvent::Forced),
+        ..ExportQuery::default()
+    };
+    let export = Export::begin(store.reader(), &nothing).await;
+    let (text, _) = whole(export.expect("it begins")).await;
+    assert_eq!(text.iter().filter(|byte| **byte == b'\n').count(), 1);
+}
