@@ -1,16 +1,16 @@
 //! What the pages read, and the trait through which they read it. The server
 //! implements the trait; everything about who may see what is decided there.
 
-use baton_client::{LeasePage, Problem, Role};
+use baton_client::{Lease, Role, Timestamp};
 use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "ssr")]
-use baton_client::LeaseQuery;
+use baton_client::{LeaseQuery, Problem};
 #[cfg(feature = "ssr")]
 use std::{future::Future, pin::Pin};
 
 /// Who looks at the page.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Viewer {
     /// The name that was signed in with; anything when `anonymous`.
     pub name: String,
@@ -41,7 +41,11 @@ pub struct Totals {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LeasesView {
     /// The leases.
-    pub page: LeasePage,
+    pub items: Vec<Lease>,
+    /// The next page's cursor; `None` on the last.
+    pub next: Option<String>,
+    /// The database time that this is true for.
+    pub now: Timestamp,
     /// How many there are of each kind.
     pub totals: Totals,
     /// The log's last `seq` at that moment: the events after it are what the
@@ -49,24 +53,12 @@ pub struct LeasesView {
     pub seq: u64,
 }
 
-/// What the leases page opens with.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Opened {
-    /// Who looks; `None` if nobody signed in and that is not enough.
-    pub viewer: Option<Viewer>,
-    /// Where people and holders reach this server, such as
-    /// `https://baton.example`, without a slash at the end.
-    pub address: String,
-    /// The leases, or why not.
-    pub leases: Result<LeasesView, Problem>,
-}
-
 /// A boxed answer that is still to come.
 #[cfg(feature = "ssr")]
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// What the pages need from the server. One is made per request and provided
-/// as `Arc<dyn Backstage>` in Leptos' context; it knows who asks.
+/// What the pages need from the server. One is made per request; it knows who
+/// asks.
 ///
 /// Nothing here changes a lease, a user or a token. Where reading is not
 /// allowed it answers a [`Problem`] with the code `unauthenticated` or
@@ -76,7 +68,8 @@ pub trait Backstage: Send + Sync {
     /// Who looks; `None` if nobody signed in and reading is not allowed without.
     fn who(&self) -> Answer<'_, Result<Option<Viewer>, Problem>>;
 
-    /// Where people and holders reach this server, without a slash at the end.
+    /// Where people and holders reach this server, such as
+    /// `https://baton.example`, without a slash at the end.
     fn address(&self) -> String;
 
     /// A page of leases with what stands around it.

@@ -3,139 +3,72 @@
 
 use std::{
     cell::{Cell, RefCell},
-    future::Future,
-    pin::Pin,
     rc::Rc,
     time::Duration,
 };
 
-use baton_client::{Event, Snapshot, Timestamp};
-use leptos::{leptos_dom::helpers::IntervalHandle, prelude::*, task::spawn_local};
+use leptos::{prelude::*, task::spawn_local};
 use wasm_bindgen::{JsCast, closure::Closure};
 use web_sys::{EventSource, MessageEvent, VisibilityState};
 
 use crate::{
-    address::Asked,
     channel::Channel,
     clock::Clock,
     connection::{Act, Connection, Phase, Reading},
-    functions,
-    live::{LeaseList, Live},
+    fetch::{Fetched, fetch},
+    heard::Heard,
+    live::Live,
+    wake::set_attribute,
 };
 
 /// How often the page counts down.
 const TICK: Duration = Duration::from_millis(250);
 /// How often a tab asks that may not hold a stream.
 const ASK_MS: f64 = 1_500.0;
-/// How long changes may gather before the totals are read again.
-const TOTALS_PAUSE: Duration = Duration::from_millis(800);
-/// How old totals may become although the log did not grow: what flaps calms
-/// down by time alone.
-const TOTALS_OLD_MS: f64 = 30_000.0;
 
-/// Says on the document that the page came to life.
-pub fn say_hydrated() {
-    if let Some(root) = document().document_element() {
-        // Setting an attribute of an element that exists does not fail.
-        let _ = root.set_attribute("data-hydrated", "true");
-    }
-}
-
-/// Goes to another page as a link would, with a full load.
-pub fn leave_for(href: &str) {
-    // The browser refuses only addresses that cannot be read.
-    let _ = window().location().assign(href);
-}
-
-/// Keeps `list` current, and `live` honest, for as long as the page is shown.
-pub fn follow(live: Live, list: LeaseList) {
-    let follower = Follower::new(live, move |event| list.take(event));
-    let held = StoredValue::new_local(Rc::clone(&follower));
-    on_cleanup(move || {
-        held.try_with_value(|follower| follower.stop());
-    });
-
-    // Another filter, another stream.
-    let turning = Rc::clone(&follower);
-    Effect::new(move |_| {
-        if let Some((asked, seq)) = list.opened.get() {
-            turning.turn(asked, seq);
-        }
-    });
-    let trying = Rc::clone(&follower);
-    Effect::new(move |before: Option<u32>| {
-        let count = live.try_now.get();
-        if before.is_some_and(|before| before != count) {
-            trying.act(|connection, now| connection.try_now(now.steady_ms));
-        }
-        count
-    });
-    keep_totals(live, list);
-}
-
-/// Reads the totals again when the log grew, and every now and then.
-fn keep_totals(live: Live, list: LeaseList) {
-    let read_ms = Rc::new(Cell::new(steady_ms()));
-    let pending = Rc::new(Cell::new(false));
-    Effect::new(move |before: Option<(Option<String>, u64)>| {
-        let seq = list.seq.get();
-        let opened = list
-            .opened
-            .with(|opened| opened.as_ref().map(|(asked, _)| asked.href()));
-        // Ticks only while live, so that a page nobody can trust asks nothing.
-        let old = live
-            .now
-            .with(|_| steady_ms() - read_ms.get() > TOTALS_OLD_MS);
-        let came_with_page = before.as_ref().is_none_or(|before| before.0 != opened);
-        let grew = before.is_some_and(|before| before.1 != seq) && !came_with_page;
-        if came_with_page {
-            read_ms.set(steady_ms());
-        } else if (grew || old) && !pending.replace(true) {
-            read_ms.set(steady_ms());
-            let pending = Rc::clone(&pending);
-            set_timeout(
-                move || spawn_local(read_totals(list, pending)),
-                TOTALS_PAUSE,
-            );
-        }
-        (opened, seq)
-    });
-}
-
-async fn read_totals(list: LeaseList, pending: Rc<Cell<bool>>) {
-    let totals = functions::count_leases().await;
-    pending.set(false);
-    if let Ok(Ok(totals)) = totals {
-        // `None`: the page was left meanwhile.
-        let _ = list.totals.try_set(totals);
-    }
-}
-
-/// What a page follows: the events for what it shows and, for a tab that may
+/// What is followed: the events for what a page shows and, for a tab that may
 /// not hold a stream, the same by asking.
-trait Source {
+pub trait Page {
     /// The stream's address, going on after `seq`.
     fn events(&self, seq: u64) -> String;
-    /// Where things stand now; `None` if no answer came.
-    fn ask(&self) -> Pin<Box<dyn Future<Output = Option<Snapshot>>>>;
+    /// Takes in what the stream said.
+    fn hear(&self, heard: Heard);
+    /// Takes in the page's data as it is answered at its own address, and says
+    /// where things stand; `None` if it cannot be read.
+    fn read(&self, data: &str) -> Option<Heard>;
+    /// Some time passed.
+    fn tick(&self, live: bool);
+    /// What the tab says while all is well, before the name of the program.
+    fn title(&self) -> String;
 }
 
-impl Source for Asked {
-    fn events(&self, seq: u64) -> String {
-        self.events(seq)
-    }
-
-    fn ask(&self) -> Pin<Box<dyn Future<Output = Option<Snapshot>>>> {
-        let query = self.query();
-        Box::pin(async move {
-            let view = functions::open_leases(query).await.ok()?.leases.ok()?;
-            Some(Snapshot {
-                items: view.page.items,
-                now: view.page.now,
-                seq: view.seq,
-            })
-        })
-    }
+/// Keeps `page` current, and `live` honest, for as long as the document lives.
+/// `seq` is where what it shows stands in the log.
+pub fn follow(live: Live, page: impl Page + 'static, seq: u64) {
+    let (connection, act) = Connection::new(reading(), is_hidden());
+    let follower = Rc::new(Follower {
+        live,
+        page: Box::new(page),
+        tried: Cell::new(0),
+        state: RefCell::new(State {
+            connection,
+            clock: Clock::default(),
+            channel: Channel::new(steady_ms),
+            line: Line::Closed,
+            lines: 0,
+            seq,
+        }),
+    });
+    follower.act(|_, _| act);
+    let ticking = Rc::clone(&follower);
+    set_interval(move || ticking.tick(), TICK);
+    // What listens lives as long as the document.
+    drop(window_event_listener_untyped(
+        "visibilitychange",
+        move |_| {
+            follower.look();
+        },
+    ));
 }
 
 /// An open stream. Dropping it closes it.
@@ -171,79 +104,23 @@ struct State {
     line: Line,
     /// Counts the lines, so that an answer to an earlier one is passed over.
     lines: u64,
-    /// `None` before anything is shown that could be kept current.
-    source: Option<Rc<dyn Source>>,
     seq: u64,
-    timer: Option<IntervalHandle>,
-    visibility: Option<WindowListenerHandle>,
 }
 
 /// Follows the events for one page.
 struct Follower {
     live: Live,
-    sink: Box<dyn Fn(Event)>,
+    page: Box<dyn Page>,
+    /// How often somebody had wanted to try at once.
+    tried: Cell<u32>,
     state: RefCell<State>,
 }
 
 impl Follower {
-    fn new(live: Live, sink: impl Fn(Event) + 'static) -> Rc<Self> {
-        // The line is opened by the first `turn`, when there is a source.
-        let (connection, _) = Connection::new(reading(), is_hidden());
-        let follower = Rc::new(Self {
-            live,
-            sink: Box::new(sink),
-            state: RefCell::new(State {
-                connection,
-                clock: Clock::default(),
-                channel: Channel::new(steady_ms),
-                line: Line::Closed,
-                lines: 0,
-                source: None,
-                seq: 0,
-                timer: None,
-                visibility: None,
-            }),
-        });
-        let ticking = Rc::clone(&follower);
-        let timer = set_interval_with_handle(move || ticking.tick(), TICK).ok();
-        let watching = Rc::clone(&follower);
-        let visibility =
-            window_event_listener_untyped("visibilitychange", move |_| watching.look());
-        {
-            let mut state = follower.state.borrow_mut();
-            state.timer = timer;
-            state.visibility = Some(visibility);
-        }
-        follower
-    }
-
-    /// The page was left.
-    fn stop(&self) {
-        let mut state = self.state.borrow_mut();
-        state.line = Line::Closed;
-        state.lines += 1;
-        state.source = None;
-        state.channel.may_stream(false, steady_ms());
-        if let Some(timer) = state.timer.take() {
-            timer.clear();
-        }
-        if let Some(visibility) = state.visibility.take() {
-            visibility.remove();
-        }
-    }
-
-    fn turn(self: &Rc<Self>, source: impl Source + 'static, seq: u64) {
-        {
-            let mut state = self.state.borrow_mut();
-            state.source = Some(Rc::new(source));
-            state.seq = seq;
-        }
-        self.act(|connection, now| connection.turn(now.steady_ms));
-    }
-
     fn tick(self: &Rc<Self>) {
-        if self.state.borrow().source.is_none() {
-            return;
+        let wanted = self.live.try_now.get_untracked();
+        if self.tried.replace(wanted) != wanted {
+            self.act(|connection, now| connection.try_now(now.steady_ms));
         }
         self.act(|connection, now| connection.tick(now, js_sys::Math::random()));
         let at_ms = steady_ms();
@@ -264,6 +141,24 @@ impl Follower {
             self.act(|connection, now| connection.turn(now.steady_ms));
         } else if ask {
             self.ask();
+        }
+        self.page
+            .tick(self.live.phase.get_untracked() == Phase::Live);
+        self.say();
+    }
+
+    /// The title and the document tell the state also to who looks elsewhere.
+    fn say(&self) {
+        let (word, state) = match self.live.phase.get_untracked() {
+            Phase::Live => ("live", self.page.title()),
+            Phase::Waiting => ("waiting", self.page.title()),
+            Phase::Stale => ("stale", "Not connected".to_owned()),
+            Phase::SignedOut => ("signed-out", "Signed out".to_owned()),
+        };
+        set_attribute("html", "data-phase", word);
+        let title = format!("{state} · Baton");
+        if document().title() != title {
+            document().set_title(&title);
         }
     }
 
@@ -304,11 +199,8 @@ impl Follower {
             // The steady clock may have stood still since it was last heard.
             state.clock.forget();
         }
-        let Some(source) = state.source.clone() else {
-            return;
-        };
         if state.channel.may_stream(true, steady_ms()) {
-            let stream = self.listen(&source.events(state.seq));
+            let stream = self.listen(&self.page.events(state.seq));
             state.line = stream.map_or(Line::Closed, |stream| Line::Streaming { _stream: stream });
         } else {
             drop(state);
@@ -317,27 +209,28 @@ impl Follower {
     }
 
     fn ask(self: &Rc<Self>) {
-        let (source, line) = {
+        let line = {
             let mut state = self.state.borrow_mut();
             state.line = Line::Asking { due_ms: None };
-            (state.source.clone(), state.lines)
-        };
-        let Some(source) = source else {
-            return;
+            state.lines
         };
         let asking = Rc::clone(self);
         spawn_local(async move {
-            let answer = source.ask().await;
+            let fetched = fetch(&crate::wake::here()).await;
             if asking.state.borrow().lines != line {
                 return;
             }
-            match answer {
-                Some(snapshot) => {
-                    let due_ms = Some(steady_ms() + ASK_MS);
-                    asking.state.borrow_mut().line = Line::Asking { due_ms };
-                    asking.hear(Event::Snapshot(snapshot));
-                }
-                None => asking.fail(),
+            match fetched {
+                Fetched::Text(text) => match asking.page.read(&text) {
+                    Some(heard) => {
+                        let due_ms = Some(steady_ms() + ASK_MS);
+                        asking.state.borrow_mut().line = Line::Asking { due_ms };
+                        asking.hear(heard);
+                    }
+                    None => asking.fail(),
+                },
+                Fetched::SignedOut => asking.act(|connection, _| connection.signed_out()),
+                Fetched::Failed => asking.fail(),
             }
         });
     }
@@ -349,8 +242,8 @@ impl Follower {
             // What this version cannot read it passes over; the silence that
             // follows, if all is so, marks the page stale.
             let data = message.data().as_string().unwrap_or_default();
-            if let Ok(Some(event)) = Event::read(&message.type_(), &data) {
-                hearing.hear(event);
+            if let Some(heard) = Heard::read(&message.type_(), &data) {
+                hearing.hear(heard);
             }
         });
         let failing = Rc::clone(self);
@@ -368,20 +261,20 @@ impl Follower {
         })
     }
 
-    fn hear(self: &Rc<Self>, event: Event) {
+    fn hear(self: &Rc<Self>, heard: Heard) {
         let now = reading();
         {
             let mut state = self.state.borrow_mut();
-            let told = told_time(&event);
+            let told = heard.now();
             if let Some(told) = told {
                 state.clock.hear(told, now.steady_ms);
             }
-            if let Some(seq) = told_seq(&event) {
+            if let Some(seq) = heard.seq() {
                 state.seq = seq;
             }
             state.connection.heard(now.steady_ms, told.is_some());
         }
-        (self.sink)(event);
+        self.page.hear(heard);
         // The time that is shown goes on with the next tick: with each event it
         // would make every row count, dozens of times a second.
         let phase = self.state.borrow().connection.phase();
@@ -398,7 +291,7 @@ impl Follower {
         // An event stream does not say why it was refused: ask.
         let asking = Rc::clone(self);
         spawn_local(async move {
-            if let Ok(Ok(None)) = functions::who().await {
+            if matches!(fetch("/totals").await, Fetched::SignedOut) {
                 asking.act(|connection, _| connection.signed_out());
             }
         });
@@ -407,9 +300,6 @@ impl Follower {
     /// Tells the page how far it may be trusted, and as of when.
     fn publish(&self, now: Reading) {
         let state = self.state.borrow();
-        if state.timer.is_none() {
-            return;
-        }
         let phase = state.connection.phase();
         let was = self.live.phase.get_untracked();
         let true_at_ms = match phase {
@@ -432,26 +322,6 @@ impl Follower {
     }
 }
 
-/// The database time that an event tells, if what it says is true now.
-fn told_time(event: &Event) -> Option<Timestamp> {
-    match event {
-        Event::Snapshot(snapshot) => Some(snapshot.now),
-        Event::Lease(lease) => Some(lease.now),
-        Event::Time(time) => Some(time.now),
-        Event::Handover(_) | Event::Gone(_) | Event::Reset => None,
-    }
-}
-
-/// The `seq` after which a stream would have to go on.
-fn told_seq(event: &Event) -> Option<u64> {
-    match event {
-        Event::Snapshot(snapshot) => Some(snapshot.seq),
-        Event::Handover(entry) => Some(entry.seq),
-        Event::Time(time) => Some(time.seq),
-        Event::Lease(_) | Event::Gone(_) | Event::Reset => None,
-    }
-}
-
 fn reading() -> Reading {
     Reading {
         steady_ms: steady_ms(),
@@ -459,7 +329,8 @@ fn reading() -> Reading {
     }
 }
 
-fn steady_ms() -> f64 {
+/// The steady clock, in milliseconds.
+pub fn steady_ms() -> f64 {
     window()
         .performance()
         .map_or(0.0, |performance| performance.now())

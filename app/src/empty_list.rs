@@ -1,5 +1,6 @@
 //! What stands where the list would be when there is nothing in it, and what
-//! to do about it.
+//! to do about it. Both are always in the document; `data-stands` of the page's
+//! `main` says which of them, or the list, is shown.
 
 use leptos::prelude::*;
 
@@ -7,14 +8,11 @@ use crate::address::Asked;
 
 /// Nothing matches.
 #[component]
-pub fn NothingMatches(asked: Memo<Asked>) -> impl IntoView {
-    let is_later_page = move || asked.with(|asked| asked.cursor.is_some() && !asked.filters());
-    let words = move || {
-        if is_later_page() {
-            "No more leases from here on."
-        } else {
-            "Nothing matches. There are leases, but none like this."
-        }
+pub fn NothingMatches(asked: Asked) -> impl IntoView {
+    let words = if asked.cursor.is_some() && !asked.filters() {
+        "No more leases from here on."
+    } else {
+        "Nothing matches. There are leases, but none like this."
     };
     view! {
         <div class="sheet empty" data-part="nothing-matches">

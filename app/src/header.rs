@@ -1,15 +1,20 @@
 //! The bar at the top: what this is, as of when, and who looks.
 
-use baton_client::Timestamp;
 use leptos::prelude::*;
 
-use crate::{
-    Viewer,
-    address::sign_in_href,
-    connection::Phase,
-    countdown::time_of_day,
-    live::{Live, text},
-};
+use crate::{Viewer, address::sign_in_href, live::Live, live_clock::LiveClock};
+
+/// Where in the program a page stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// Among the leases.
+    Leases,
+    /// Somewhere that the bar does not lead to.
+    Elsewhere,
+}
+
+/// What the bar leads to.
+const PLACES: [(Place, &str, &str); 1] = [(Place::Leases, "/", "Leases")];
 
 /// The name, which leads home.
 #[component]
@@ -27,48 +32,43 @@ pub fn Brand() -> impl IntoView {
     }
 }
 
-/// The bar. `here` is the page's own address, to come back to after signing in.
+/// The bar. `here` is the page's own address, to come back to after signing in;
+/// `live` is for a page that shows as of when it is true.
 #[component]
-pub fn Header(live: Live, viewer: Option<Viewer>, here: Memo<String>) -> impl IntoView {
+pub fn Header(
+    place: Place,
+    viewer: Option<Viewer>,
+    here: String,
+    #[prop(optional)] live: Option<Live>,
+) -> impl IntoView {
+    let places = PLACES.map(|(other, href, words)| {
+        view! {
+            <a href=href aria-current=(other == place).then_some("page")>
+                {words}
+            </a>
+        }
+    });
     view! {
         <header class="top">
             <Brand />
-            <nav aria-label="Main">
-                <a href="/" aria-current="page">
-                    "Leases"
-                </a>
-            </nav>
+            <nav aria-label="Main">{places.collect_view()}</nav>
             <div class="right">
-                <LiveClock live />
-                <Who viewer here />
+                {live
+                    .map(|live| {
+                        view! {
+                            <span data-island="clock">
+                                <LiveClock live />
+                            </span>
+                        }
+                    })} <Who viewer here />
             </div>
         </header>
     }
 }
 
-/// The database time that the page is true for, and whether it is live.
-#[component]
-fn LiveClock(live: Live) -> impl IntoView {
-    let is_live = move || live.phase.get() == Phase::Live;
-    let now = text(move || {
-        let now = live.now_s.get();
-        if now == Timestamp::default() {
-            return "Not read yet".to_owned();
-        }
-        let word = if is_live() { "Live" } else { "As of" };
-        format!("{word} {} UTC", time_of_day(now))
-    });
-    view! {
-        <span class="live" class:on=is_live title="The database’s clock">
-            <i aria-hidden="true"></i>
-            <span data-part="live">{now}</span>
-        </span>
-    }
-}
-
 /// Who looks, and the way out or in.
 #[component]
-fn Who(viewer: Option<Viewer>, here: Memo<String>) -> impl IntoView {
+fn Who(viewer: Option<Viewer>, here: String) -> impl IntoView {
     match viewer {
         Some(viewer) if !viewer.anonymous => view! {
             <span class="who">
@@ -84,7 +84,7 @@ fn Who(viewer: Option<Viewer>, here: Memo<String>) -> impl IntoView {
         .into_any(),
         _ => view! {
             <span class="who muted">"Not signed in"</span>
-            <a class="button quiet" href=move || sign_in_href(&here.get())>
+            <a class="button quiet" href=sign_in_href(&here)>
                 "Sign in"
             </a>
         }

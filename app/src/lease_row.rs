@@ -7,7 +7,7 @@ use leptos::prelude::*;
 use crate::{
     bar::Bar,
     countdown::{self, left},
-    live::{Live, Row, text},
+    live::{Live, Row, flag, text},
     notes::{Notes, notes},
     says::says,
     state_mark::{Mark, StateMark},
@@ -17,22 +17,22 @@ use crate::{
 #[component]
 pub fn LeaseRow(row: Row, live: Live) -> impl IntoView {
     let Row { name, lease } = row;
+    let name = name.to_string();
     let lease = RwSignal::from(lease);
     let left = Memo::new(move |_| lease.with(|lease| left(lease, now_for(lease, live))));
-    let tone = Signal::derive(move || left.with(|left| left.tone));
-    let permille = Signal::derive(move || left.with(|left| left.permille));
-    let mark = Memo::new(move |_| lease.with(|lease| Mark::of(lease, tone.get())));
-    let notes = Memo::new(move |_| lease.with(notes));
-    let says = Memo::new(move |_| lease.with(said));
+    let mark = Memo::new(move |_| lease.with(|lease| Mark::of(lease, left.with(|left| left.tone))));
+    let notes = Memo::new(move |_| lease.with(|lease| (notes(lease), said(lease))));
+    let generation = text(move || lease.with(|lease| lease.generation.to_string()));
+    let remaining = text(move || left.with(|left| left.text.clone()));
     let held_for = text(move || lease.with(|lease| countdown::held_for(lease, live.now_s.get())));
-    let attention = Memo::new(move |_| lease.with(|lease| lease.attention().is_some()));
+    let attention = flag(move || lease.with(|lease| lease.attention().is_some()));
     view! {
-        <tr role="row" data-lease=name.to_string() class:attention=move || attention.get()>
+        <tr role="row" data-lease=name.clone() class:attention=attention>
             <th role="rowheader" scope="row" class="name">
-                <bdi class="lease-name" title=name.to_string()>
-                    {name.to_string()}
+                <bdi class="lease-name" title=name.clone()>
+                    {name.clone()}
                 </bdi>
-                <Notes notes says />
+                <Notes notes />
             </th>
             <td role="cell" class="mark">
                 <StateMark mark />
@@ -41,40 +41,36 @@ pub fn LeaseRow(row: Row, live: Live) -> impl IntoView {
                 <Holder lease />
             </td>
             <td role="cell" class="num" data-label="Generation">
-                <span data-part="generation">
-                    {move || lease.with(|lease| lease.generation.get())}
-                </span>
+                <span data-part="generation">{generation}</span>
             </td>
             <td role="cell" class="time" data-label="Held for">
                 <span data-part="held-for">{held_for}</span>
             </td>
             <td role="cell" class="expires">
                 <div class="left">
-                    <span data-part="remaining">
-                        {move || left.with(|left| left.text.clone())}
-                    </span>
-                    <Bar permille tone />
+                    <span data-part="remaining">{remaining}</span>
+                    <Bar left />
                 </div>
             </td>
         </tr>
     }
-    // The compiler gives up on types that nest as deep as the page.
-    .into_any()
 }
 
+/// Who has it.
 #[component]
-fn Holder(lease: RwSignal<Lease>) -> impl IntoView {
-    let holder =
-        Memo::new(move |_| lease.with(|lease| lease.holder.as_ref().map(ToString::to_string)));
-    let shown = move || holder.get().unwrap_or_else(|| "no holder".to_owned());
+pub fn Holder(lease: RwSignal<Lease>) -> impl IntoView {
+    let holder = text(move || {
+        lease.with(|lease| {
+            lease
+                .holder
+                .as_ref()
+                .map_or_else(|| "no holder".to_owned(), ToString::to_string)
+        })
+    });
+    let none = flag(move || lease.with(|lease| lease.holder.is_none()));
     view! {
-        <bdi
-            class="holder-name"
-            class:none=move || holder.with(Option::is_none)
-            data-part="holder"
-            title=move || holder.get()
-        >
-            {shown}
+        <bdi class="holder-name" class:none=none data-part="holder" title=holder>
+            {holder}
         </bdi>
     }
 }

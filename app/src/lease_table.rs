@@ -13,7 +13,6 @@ use crate::{
 pub fn LeaseTable(live: Live, list: LeaseList) -> impl IntoView {
     let rows = move || list.shown.get();
     view! {
-        <div class="sheet">
             <table class="cards" role="table">
                 <caption class="unseen">"Leases"</caption>
                 <thead role="rowgroup">
@@ -32,6 +31,5 @@ pub fn LeaseTable(live: Live, list: LeaseList) -> impl IntoView {
                     </For>
                 </tbody>
             </table>
-        </div>
     }
 }

@@ -1,22 +1,25 @@
 //! Baton's pages. The server renders them whole, so that they work without
-//! JavaScript; in a browser the same code is WebAssembly, takes over what was
-//! rendered and keeps it current.
+//! JavaScript; in a browser parts of them, the *islands*, are taken over by the
+//! same code as WebAssembly, and kept current.
 //!
 //! The pages know no database and no rule. On the server they read through
 //! [`Backstage`], which the server implements and which decides who may see
-//! what; in the browser they call the `functions`, which do the same, and
-//! follow `GET /api/v1/events`.
+//! what. In the browser they begin with what the document carries, and follow
+//! `GET /api/v1/events`; asked for as JSON, a page's address answers with the
+//! same data again.
+//!
+//! Links and forms are plain: each page is a document of its own. What does not
+//! change while it is looked at is compiled only into the server.
 //!
 //! What can be said without a browser is said in plain Rust with tests beside
 //! it: [`countdown`], [`clock`], [`connection`], [`peers`], [`rows`],
-//! [`address`], [`says`]. [`live`] turns these into signals, and only `browser` and
-//! `channel` touch the browser. A page is a file named after its route, a component a file named
-//! after what it shows.
+//! [`address`], [`says`]. [`live`] turns these into signals, and only `browser`,
+//! `channel`, `fetch` and `wake` touch the browser. A page is a file named after
+//! its route, a component a file named after what it shows.
 
-// The wire to the server.
+// What a page is made from.
 mod backstage;
-mod functions;
-mod json;
+pub mod heard;
 
 // What is known without a browser.
 pub mod address;
@@ -32,42 +35,52 @@ pub mod says;
 mod browser;
 #[cfg(feature = "hydrate")]
 mod channel;
+#[cfg(feature = "hydrate")]
+mod fetch;
 pub mod live;
+#[cfg(feature = "hydrate")]
+mod wake;
 
 // Pages.
-mod app;
+#[cfg(feature = "ssr")]
 mod leases;
-mod not_found;
+#[cfg(feature = "ssr")]
 mod sign_in;
+#[cfg(feature = "ssr")]
+mod visit;
 
-// What pages are made of.
+// Islands, and what they are made of.
 mod bar;
-mod empty_list;
-mod header;
 mod lease_row;
 mod lease_table;
+mod live_clock;
 mod notes;
-mod pages;
-mod problem_note;
-mod search_form;
 mod stale_banner;
 mod state_mark;
 mod totals;
 
+// What stands still.
 #[cfg(feature = "ssr")]
-mod shell;
+mod document;
+#[cfg(feature = "ssr")]
+mod empty_list;
+#[cfg(feature = "ssr")]
+mod header;
+#[cfg(feature = "ssr")]
+mod message;
+#[cfg(feature = "ssr")]
+mod pages;
+#[cfg(feature = "ssr")]
+mod search_form;
 
-pub use app::App;
 #[cfg(feature = "ssr")]
-pub use backstage::Backstage;
-pub use backstage::{LeasesView, Opened, Totals, Viewer};
+pub use backstage::{Answer, Backstage};
+pub use backstage::{LeasesView, Totals, Viewer};
 #[cfg(feature = "ssr")]
-pub use shell::shell;
-
-/// Brings the rendered page to life. Called once, by the page's own script.
-#[cfg(feature = "hydrate")]
-#[wasm_bindgen::prelude::wasm_bindgen]
-pub fn hydrate() {
-    console_error_panic_hook::set_once();
-    leptos::mount::hydrate_body(App);
-}
+pub use document::{Document, Theme, render};
+#[cfg(feature = "ssr")]
+pub use header::Place;
+#[cfg(feature = "ssr")]
+pub use message::not_found;
+#[cfg(feature = "ssr")]
+pub use visit::{PATHS, Reply, Visit, open};

@@ -3,13 +3,14 @@
 
 use std::collections::HashMap;
 
-use baton_client::{Event, Lease, LeaseName, Problem, Timestamp, limits::PAGE_DEFAULT};
+use baton_client::{Lease, LeaseName, Timestamp, limits::PAGE_DEFAULT};
 use leptos::prelude::*;
 
 use crate::{
     LeasesView, Totals,
     address::Asked,
     connection::Phase,
+    heard::Heard,
     rows::{Merged, Rows},
 };
 
@@ -30,9 +31,9 @@ pub struct Live {
 }
 
 impl Live {
-    /// Not live yet.
-    pub fn new() -> Self {
-        let now = RwSignal::new(Timestamp::default());
+    /// Not live yet, with what was true at `now`.
+    pub fn new(now: Timestamp) -> Self {
+        let now = RwSignal::new(now);
         Self {
             phase: RwSignal::new(Phase::Waiting),
             now,
@@ -40,19 +41,6 @@ impl Live {
             next_try_s: RwSignal::new(None),
             try_now: RwSignal::new(0),
         }
-    }
-
-    /// The page was read at this database time. A live page knows better.
-    pub fn read_at(&self, now: Timestamp) {
-        if self.phase.get_untracked() != Phase::Live {
-            self.now.set(now);
-        }
-    }
-}
-
-impl Default for Live {
-    fn default() -> Self {
-        Self::new()
     }
 }
 
@@ -65,96 +53,99 @@ pub struct Row {
     pub lease: ArcRwSignal<Lease>,
 }
 
+/// What stands where the list belongs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stands {
+    /// The list.
+    List,
+    /// That there is no lease at all.
+    NoLeaseYet,
+    /// That no lease matches.
+    NothingMatches,
+}
+
+impl Stands {
+    /// The word for it in the document.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::List => "list",
+            Self::NoLeaseYet => "no-lease-yet",
+            Self::NothingMatches => "nothing-matches",
+        }
+    }
+}
+
 /// The list of leases.
 #[derive(Debug, Clone, Copy)]
 pub struct LeaseList {
     rows: StoredValue<Rows>,
+    filters: bool,
     /// The rows in order. Changes only when one comes, goes or moves.
     pub shown: RwSignal<Vec<Row>>,
     /// How many leases there are of each kind.
     pub totals: RwSignal<Totals>,
     /// The log's last `seq` that the list knows of.
-    pub seq: RwSignal<u64>,
-    /// The next page's cursor, if there is one.
-    pub next: RwSignal<Option<String>>,
-    /// Why the list could not be read, if it could not.
-    pub problem: RwSignal<Option<Problem>>,
-    /// What is shown, and the `seq` from which the stream has to go on;
-    /// `None` before anything was read.
-    pub opened: RwSignal<Option<(Asked, u64)>>,
+    pub seq: StoredValue<u64>,
 }
 
 impl LeaseList {
-    /// Nothing read yet.
-    pub fn new() -> Self {
-        Self {
-            rows: StoredValue::new(Rows::default()),
+    /// Shows what was read.
+    pub fn new(asked: Asked, view: LeasesView) -> Self {
+        let list = Self {
+            rows: StoredValue::new(Rows::new(
+                view.items,
+                asked.sort,
+                PAGE_DEFAULT as usize,
+                asked.cursor.is_some(),
+                view.next.is_some(),
+            )),
+            filters: asked.filters() || asked.cursor.is_some(),
             shown: RwSignal::new(Vec::new()),
-            totals: RwSignal::new(Totals::default()),
-            seq: RwSignal::new(0),
-            next: RwSignal::new(None),
-            problem: RwSignal::new(None),
-            opened: RwSignal::new(None),
+            totals: RwSignal::new(view.totals),
+            seq: StoredValue::new(view.seq),
+        };
+        list.show();
+        list
+    }
+
+    /// What stands where the list belongs.
+    pub fn stands(&self) -> Stands {
+        if !self.shown.with_untracked(Vec::is_empty) {
+            Stands::List
+        } else if !self.filters && self.totals.with_untracked(|totals| totals.all == 0) {
+            Stands::NoLeaseYet
+        } else {
+            Stands::NothingMatches
         }
     }
 
-    /// Shows what was read.
-    pub fn open(&self, asked: Asked, view: LeasesView) {
-        let page = view.page;
-        self.rows.set_value(Rows::new(
-            page.items,
-            asked.sort,
-            PAGE_DEFAULT as usize,
-            asked.cursor.is_some(),
-            page.next.is_some(),
-        ));
-        self.next.set(page.next);
-        self.totals.set(view.totals);
-        self.seq.set(view.seq);
-        self.show();
-        self.problem.set(None);
-        self.opened.set(Some((asked, view.seq)));
-    }
-
     /// Takes in what the stream said.
-    pub fn take(&self, event: Event) {
-        let merged = match event {
-            Event::Snapshot(snapshot) => {
-                self.saw(snapshot.seq);
-                self.rows.update_value(|rows| rows.replace(snapshot.items));
+    pub fn take(&self, heard: Heard) {
+        if let Some(seq) = heard.seq() {
+            self.seq.set_value(seq);
+        }
+        let merged = match heard {
+            Heard::Standing(standing) => {
+                self.rows.update_value(|rows| rows.replace(standing.items));
                 Merged::Moved
             }
-            Event::Lease(lease) => {
+            Heard::Lease(lease) => {
                 let put = |rows: &mut Rows| rows.put(*lease);
                 self.rows.try_update_value(put).unwrap_or(Merged::Nothing)
             }
-            Event::Gone(name) => {
+            Heard::Gone(name) => {
                 let remove = |rows: &mut Rows| rows.remove(&name);
                 self.rows
                     .try_update_value(remove)
                     .unwrap_or(Merged::Nothing)
             }
-            Event::Time(time) => {
-                self.saw(time.seq);
-                Merged::Nothing
-            }
-            Event::Handover(entry) => {
-                self.saw(entry.seq);
-                Merged::Nothing
-            }
-            // A snapshot follows; until then what is shown stays.
-            Event::Reset => Merged::Nothing,
+            // After a reset a snapshot follows; until then what is shown stays.
+            Heard::Time(..) | Heard::Logged(_) | Heard::Reset => Merged::Nothing,
         };
         match merged {
             Merged::Moved => self.show(),
             Merged::Changed(at) => self.change(at),
             Merged::Nothing => {}
-        }
-    }
-
-    fn saw(&self, seq: u64) {
-        if self.seq.get_untracked() != seq {
-            self.seq.set(seq);
         }
     }
 
@@ -193,12 +184,6 @@ impl LeaseList {
     }
 }
 
-impl Default for LeaseList {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 /// The second that a moment falls into.
 fn whole_second(at: Timestamp) -> Timestamp {
     let us = at.micros();
@@ -206,7 +191,20 @@ fn whole_second(at: Timestamp) -> Timestamp {
 }
 
 /// A text that is computed often and changes seldom: what depends on it runs
-/// only when it is another.
+/// only when it is another. What pages show should be made of these and of
+/// [`flag`]: each closure in a view is compiled with everything around it, and
+/// these are one type.
 pub fn text(text: impl Fn() -> String + Send + Sync + 'static) -> Memo<String> {
-    Memo::new(move |_| text())
+    fn memo(text: Box<dyn Fn() -> String + Send + Sync>) -> Memo<String> {
+        Memo::new(move |_| text())
+    }
+    memo(Box::new(text))
+}
+
+/// As [`text()`], for what is so or not.
+pub fn flag(flag: impl Fn() -> bool + Send + Sync + 'static) -> Memo<bool> {
+    fn memo(flag: Box<dyn Fn() -> bool + Send + Sync>) -> Memo<bool> {
+        Memo::new(move |_| flag())
+    }
+    memo(Box::new(flag))
 }

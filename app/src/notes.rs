@@ -72,31 +72,19 @@ fn who(actor: &Actor) -> String {
 
 /// The notes below a lease's name, and what its holder says.
 #[component]
-pub fn Notes(notes: Memo<Vec<Note>>, says: Memo<Option<String>>) -> impl IntoView {
-    let lines = move || {
-        let lines = notes.get().into_iter();
-        lines
-            .map(|note| {
-                view! {
-                    <span class=format!("says {}", note.class) title=note.text.clone()>
-                        <bdi>{note.text.clone()}</bdi>
-                    </span>
-                }
-            })
-            .collect_view()
-    };
-    let said = move || {
-        says.get().map(|text| {
+pub fn Notes(notes: Memo<(Vec<Note>, Option<String>)>) -> impl IntoView {
+    move || {
+        let (notes, says) = notes.get();
+        let notes = notes.into_iter().map(|note| (note.class, None, note.text));
+        let says = says.map(|says| ("", Some("status"), says));
+        let lines = notes.chain(says).map(|(class, part, text)| {
             view! {
-                <span class="says" data-part="status" title=text.clone()>
+                <span class=format!("says {class}") data-part=part title=text.clone()>
                     <bdi>{text.clone()}</bdi>
                 </span>
             }
-        })
-    };
-    view! {
-        {lines}
-        {said}
+        });
+        lines.collect::<Vec<_>>()
     }
 }
 

@@ -6,14 +6,10 @@ use crate::address::Asked;
 
 /// Nothing, if there is only one page.
 #[component]
-pub fn Pages(asked: Memo<Asked>, next: RwSignal<Option<String>>) -> impl IntoView {
-    let first = move || asked.with(|asked| asked.cursor.is_some().then(|| asked.from(None).href()));
-    let next = move || {
-        let cursor = next.get();
-        cursor.map(|cursor| asked.with(|asked| asked.from(Some(cursor)).href()))
-    };
-    let first = Memo::new(move |_| first());
-    let next = Memo::new(move |_| next());
+pub fn Pages(asked: Asked, next: Option<String>) -> impl IntoView {
+    let first = asked.cursor.is_some().then(|| asked.from(None).href());
+    let next = next.map(|cursor| asked.from(Some(cursor)).href());
+    let any = first.is_some() || next.is_some();
     let link = |href: Option<String>, rel, words| {
         href.map(|href| {
             view! {
@@ -23,11 +19,12 @@ pub fn Pages(asked: Memo<Asked>, next: RwSignal<Option<String>>) -> impl IntoVie
             }
         })
     };
-    let any = move || first.with(Option::is_some) || next.with(Option::is_some);
-    view! {
-        <nav class="pages" aria-label="Pages" hidden=move || !any()>
-            {move || link(first.get(), "first", "First page")}
-            {move || link(next.get(), "next", "Next page")}
-        </nav>
-    }
+    any.then(|| {
+        view! {
+            <nav class="pages" aria-label="Pages">
+                {link(first, "first", "First page")}
+                {link(next, "next", "Next page")}
+            </nav>
+        }
+    })
 }

@@ -2,71 +2,70 @@
 //! comes back here with `error` when that did not work.
 
 use leptos::prelude::*;
-use leptos_meta::Title;
-use leptos_router::hooks::use_query_map;
 
-use crate::{address::safe_next, header::Brand};
+use crate::{Document, Visit, address::safe_next, header::Brand, render};
 
 /// The form.
-#[component]
-pub fn SignInPage() -> impl IntoView {
-    let query = use_query_map();
-    let next =
-        move || query.with(|query| safe_next(&query.get("next").unwrap_or_default()).to_owned());
-    let error = move || query.with(|query| query.get("error").as_deref().map(what_to_do));
-    let failed = move || error().is_some();
-    view! {
-        <Title text="Sign in · Baton" />
-        <header class="top">
-            <Brand />
-        </header>
-        <main class="narrow">
-            <h1>"Sign in"</h1>
-            {move || {
-                error()
-                    .map(|text| {
-                        view! {
-                            <p class="problem" role="alert" id="sign-in-error">
-                                {text}
-                            </p>
-                        }
-                    })
-            }}
-            <form class="sheet form" method="post" action="/sign-in">
-                <input type="hidden" name="next" value=next />
-                <label for="name">"Name"</label>
-                <input
-                    id="name"
-                    name="name"
-                    type="text"
-                    autocomplete="username"
-                    autocapitalize="none"
-                    spellcheck="false"
-                    maxlength="255"
-                    required
-                    autofocus
-                    aria-describedby=move || failed().then_some("sign-in-error")
-                />
-                <label for="password">"Password"</label>
-                <input
-                    id="password"
-                    name="password"
-                    type="password"
-                    autocomplete="current-password"
-                    required
-                    aria-describedby=move || failed().then_some("sign-in-error")
-                />
-                <button class="primary" type="submit">
-                    "Sign in"
-                </button>
-            </form>
-            <p class="small muted">
-                "No account? An admin makes one with " <code>"baton user create"</code>
-                ". On a new server the name is " <code>"admin"</code>
-                " and the password was printed when it first started."
-            </p>
-        </main>
-    }
+pub fn page(visit: &Visit) -> String {
+    let next = safe_next(visit.field("next").unwrap_or_default()).to_owned();
+    let error = visit.field("error").map(what_to_do);
+    let described = error.map(|_| "sign-in-error");
+    let document = Document {
+        title: "Sign in".into(),
+        theme: visit.theme,
+        ..Document::default()
+    };
+    render(document, || {
+        let error = error.map(|text| {
+            view! {
+                <p class="problem" role="alert" id="sign-in-error">
+                    {text}
+                </p>
+            }
+        });
+        view! {
+            <header class="top">
+                <Brand />
+            </header>
+            <main class="narrow">
+                <h1>"Sign in"</h1>
+                {error}
+                <form class="sheet form" method="post" action="/sign-in">
+                    <input type="hidden" name="next" value=next />
+                    <label for="name">"Name"</label>
+                    <input
+                        id="name"
+                        name="name"
+                        type="text"
+                        autocomplete="username"
+                        autocapitalize="none"
+                        spellcheck="false"
+                        maxlength="255"
+                        required
+                        autofocus
+                        aria-describedby=described
+                    />
+                    <label for="password">"Password"</label>
+                    <input
+                        id="password"
+                        name="password"
+                        type="password"
+                        autocomplete="current-password"
+                        required
+                        aria-describedby=described
+                    />
+                    <button class="primary" type="submit">
+                        "Sign in"
+                    </button>
+                </form>
+                <p class="small muted">
+                    "No account? An admin makes one with " <code>"baton user create"</code>
+                    ". On a new server the name is " <code>"admin"</code>
+                    " and the password was printed when it first started."
+                </p>
+            </main>
+        }
+    })
 }
 
 /// What the server's word for a failure means for the person.

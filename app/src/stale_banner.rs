@@ -1,57 +1,52 @@
 //! What the page says, loudly, when it cannot know whether it is right.
 
-use leptos::prelude::*;
+use leptos::{either::Either, prelude::*};
 
-use crate::{address::sign_in_href, connection::Phase, countdown::time_of_day, live::Live};
+use crate::{
+    address::sign_in_href,
+    connection::Phase,
+    countdown::time_of_day,
+    live::{Live, text},
+};
 
-/// Nothing while the page is live.
+/// Nothing while the page is live. `here` is the page's own address.
 #[component]
-pub fn StaleBanner(live: Live, here: Memo<String>) -> impl IntoView {
+pub fn StaleBanner(live: Live, here: String) -> impl IntoView {
     let phase = Memo::new(move |_| live.phase.get());
-    move || match phase.get() {
-        Phase::Stale => Some(view! { <NotConnected live /> }.into_any()),
-        Phase::SignedOut => Some(view! { <SignedOut live here /> }.into_any()),
-        Phase::Waiting | Phase::Live => None,
-    }
-}
-
-#[component]
-fn NotConnected(live: Live) -> impl IntoView {
-    let since = move || time_of_day(live.now_s.get());
-    let next = move || match live.next_try_s.get() {
+    let since = text(move || time_of_day(live.now_s.get()));
+    let next = text(move || match live.next_try_s.get() {
         Some(s) => format!("Trying again in {s} s."),
         None => "Trying now.".to_owned(),
-    };
-    view! {
-        <div class="stale" role="alert">
-            <Warning />
-            <p>
-                <b>"Not connected since " {since} " UTC."</b>
-                " What you see is as it was then. "
+    });
+    move || {
+        let signed_out = match phase.get() {
+            Phase::Stale => false,
+            Phase::SignedOut => true,
+            Phase::Waiting | Phase::Live => return None,
+        };
+        let (bold, plain) = if signed_out {
+            ("You are signed out.", " What you see is as it was at ")
+        } else {
+            ("Not connected.", " What you see is as it was at ")
+        };
+        let way_out = if signed_out {
+            let href = sign_in_href(&here);
+            Either::Left(view! { <a class="button" href=href>"Sign in"</a> })
+        } else {
+            let try_now = move |_| live.try_now.update(|count| *count += 1);
+            Either::Right(view! {
                 // A reader need not hear every second of it.
-                <span aria-live="off">{next}</span>
-            </p>
-            <button type="button" on:click=move |_| live.try_now.update(|count| *count += 1)>
-                "Try now"
-            </button>
-        </div>
-    }
-}
-
-#[component]
-fn SignedOut(live: Live, here: Memo<String>) -> impl IntoView {
-    let since = move || time_of_day(live.now_s.get());
-    view! {
-        <div class="stale" role="alert">
-            <Warning />
-            <p>
-                <b>"You are signed out."</b>
-                " What you see is as it was at " {since} " UTC."
-            </p>
-            <a class="button" rel="external" href=move || sign_in_href(&here.get())>
-                "Sign in"
-            </a>
-        </div>
+                <span class="next" aria-live="off">{next}</span>
+                <button type="button" on:click=try_now>"Try now"</button>
+            })
+        };
+        Some(view! {
+            <div class="stale" role="alert">
+                <Warning />
+                <p><b>{bold}</b>{plain}{since}" UTC."</p>
+                {way_out}
+            </div>
+        })
     }
 }
 

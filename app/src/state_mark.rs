@@ -3,7 +3,7 @@
 use baton_client::{Lease, LeaseState};
 use leptos::prelude::*;
 
-use crate::countdown::Tone;
+use crate::{countdown::Tone, live::text};
 
 /// What the mark shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,25 +66,18 @@ impl Mark {
 /// The shape and the word.
 #[component]
 pub fn StateMark(mark: Memo<Mark>) -> impl IntoView {
-    let ink = move |wanted: bool| {
-        let filled = mark.get().shape().1;
-        if filled == wanted {
-            "currentColor"
-        } else {
-            "none"
-        }
-    };
+    let class = text(move || mark.get().class().to_owned());
+    let shape = text(move || mark.get().shape().0.to_owned());
+    let ink = |filled: bool| if filled { "currentColor" } else { "none" }.to_owned();
+    let fill = text(move || ink(mark.get().shape().1));
+    let stroke = text(move || ink(!mark.get().shape().1));
+    let word = text(move || mark.get().word().to_owned());
     view! {
-        <span class=move || mark.get().class()>
+        <span class=class>
             <svg viewBox="0 0 12 12" aria-hidden="true">
-                <path
-                    d=move || mark.get().shape().0
-                    fill=move || ink(true)
-                    stroke=move || ink(false)
-                    stroke-width="1.6"
-                />
+                <path d=shape fill=fill stroke=stroke stroke-width="1.6" />
             </svg>
-            <span data-part="state">{move || mark.get().word()}</span>
+            <span data-part="state">{word}</span>
         </span>
     }
 }

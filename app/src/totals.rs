@@ -6,7 +6,7 @@ use leptos::prelude::*;
 use crate::{
     Totals,
     address::{Asked, Show},
-    live::LeaseList,
+    live::{LeaseList, text},
 };
 
 /// A number: its word, where it is found, and what it leads to. What needs
@@ -36,46 +36,53 @@ const FIGURES: [Figure; 6] = [
 
 /// The numbers.
 #[component]
-pub fn TotalsLine(list: LeaseList, asked: Memo<Asked>) -> impl IntoView {
+pub fn TotalsLine(list: LeaseList, asked: Asked) -> impl IntoView {
     let totals = list.totals;
-    // Before anything was read there is no number, not even zero.
-    let unread = move || list.opened.with(Option::is_none);
     let figures = FIGURES.map(|(word, count, show)| {
-        let count = Memo::new(move |_| totals.with(count));
-        let alert = move || matches!(word, "lapsed" | "flapping") && count.get() > 0;
-        let inside = view! {
-            <b>{move || grouped(count.get())}</b>
-            {word}
-        };
-        match show {
-            Some(show) => view! {
-                <li>
-                    <a
-                        data-total=word
-                        class:alert=alert
-                        class:zero=move || count.get() == 0
-                        href=move || asked.with(|asked| asked.showing(show).href())
-                        aria-current=move || asked.with(|asked| asked.show == show).then_some("true")
-                    >
-                        {inside}
-                    </a>
-                </li>
-            }
-            .into_any(),
-            None => view! {
-                <li>
-                    <span data-total=word class:zero=move || count.get() == 0>
-                        {inside}
-                    </span>
-                </li>
-            }
-            .into_any(),
+        let number = text(move || grouped(totals.with(count)));
+        let class = text(move || {
+            let class = match (word, totals.with(count)) {
+                (_, 0) => "zero",
+                ("lapsed" | "flapping", _) => "alert",
+                _ => "",
+            };
+            class.to_owned()
+        });
+        // What has no filter of its own is no link.
+        let href = show.map(|show| asked.showing(show).href());
+        let current = show
+            .is_some_and(|show| show == asked.show)
+            .then_some("true");
+        view! {
+            <li>
+                <a data-total=word class=class href=href aria-current=current>
+                    <b>{number}</b>
+                    {word}
+                </a>
+            </li>
         }
     });
     view! {
-        <ul class="totals" aria-label="Leases by state" hidden=unread>
-            {figures.collect_view()}
+        <ul class="totals" aria-label="Leases by state">
+            {figures.into_iter().collect::<Vec<_>>()}
         </ul>
+    }
+}
+
+/// What the tab says, also when the page is in the background.
+pub fn title(totals: Totals) -> String {
+    match totals {
+        Totals {
+            lapsed: 0,
+            flapping: 0,
+            ..
+        } => "Leases".to_owned(),
+        Totals {
+            lapsed: 0,
+            flapping,
+            ..
+        } => format!("{flapping} flapping"),
+        Totals { lapsed, .. } => format!("{lapsed} lapsed"),
     }
 }
 

@@ -14,6 +14,7 @@ use crate::{
 use super::{Site, answer::Oops, parse};
 
 /// One request's way to the store.
+#[derive(Clone)]
 pub struct Behind {
     site: Site,
     headers: HeaderMap,
@@ -24,8 +25,8 @@ type Coming<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 impl Behind {
     /// For who sent these headers.
-    pub fn of(site: Site, headers: HeaderMap) -> Arc<dyn Backstage> {
-        Arc::new(Self { site, headers })
+    pub fn of(site: Site, headers: HeaderMap) -> Self {
+        Self { site, headers }
     }
 
     /// Who asks, if they may look.
@@ -40,7 +41,9 @@ impl Behind {
         parse::lease_query(&query)?;
         let (page, seq) = self.site.store().leases_and_seq(&query).await?;
         Ok(LeasesView {
-            page,
+            items: page.items,
+            next: page.next,
+            now: page.now,
             totals: self.read_totals().await?,
             seq,
         })

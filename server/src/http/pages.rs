@@ -1,125 +1,127 @@
-//! The pages: rendered by Leptos, with what they read behind a backstage, and
-//! their script, WebAssembly and styles out of the program itself.
+//! The pages, with what they read behind a backstage, and their script,
+//! WebAssembly and styles out of the program itself.
 
 use axum::{
-    Router,
+    Json, Router,
     body::Body,
     extract::State,
-    http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header, request::Parts},
-    middleware::{self, Next},
-    response::{IntoResponse, Response},
-    routing::post,
+    http::{HeaderMap, HeaderValue, Request, StatusCode, Uri, header},
+    response::{Html, IntoResponse, Response},
+    routing::get,
 };
-use baton_app::{App, shell};
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use baton_app::{Backstage, Reply, Theme, Visit, not_found};
 use baton_client::Code;
-use leptos::{
-    config::LeptosOptions, nonce::use_nonce, prelude::provide_context, prelude::use_context,
-};
-use leptos_axum::{
-    LeptosRoutes, ResponseOptions, generate_route_list, handle_server_fns_with_context,
-    render_app_async_with_context,
-};
 
-use super::{Site, answer::Oops, backstage::Behind, body, headers::page_policy};
-
-/// What a page asks for is short.
-const FUNCTION_BYTES_MAX: usize = 16 * 1024;
+use super::{
+    Site,
+    answer::{Answer, Oops},
+    backstage::Behind,
+    headers::page_policy,
+};
 
 /// The router of the pages.
-pub fn router(site: Site) -> Router<Site> {
-    let options = LeptosOptions::builder()
-        .output_name("baton")
-        .site_pkg_dir("pkg")
-        .build();
-    let routes = generate_route_list(App);
-    let context = {
-        let site = site.clone();
-        move || provide(&site)
-    };
-    let document = {
-        let options = options.clone();
-        move || shell(options.clone())
-    };
-    let unknown_function = {
-        let context = context.clone();
-        post(move |request: Request<Body>| handle_server_fns_with_context(context.clone(), request))
-    };
-    let pages: Router<()> = Router::new()
-        .leptos_routes_with_context(&options, routes, context.clone(), document.clone())
-        .with_state(options)
-        .route("/fn/{name}", unknown_function)
-        .layer(middleware::from_fn(functions));
+pub fn router() -> Router<Site> {
     let assets: Router<()> = memory_serve::load!()
         .index_file(None)
         .cache_control(memory_serve::CacheControl::NoCache)
         .into_router();
-    let pages = pages.merge(assets);
-    let not_found = render_app_async_with_context(context, document);
-    Router::new().merge(pages.with_state(())).fallback(
-        move |State(_): State<Site>, request: Request<Body>| fallback(not_found.clone(), request),
-    )
+    let mut router = Router::new().merge(assets.with_state(()));
+    for path in baton_app::PATHS {
+        router = router.route(path, get(page));
+    }
+    router.route("/totals", get(totals)).fallback(fallback)
 }
 
-/// Around the functions that pages call: Leptos would read a body for ever, and
-/// calls it our own failure when it cannot make sense of one.
-async fn functions(request: Request<Body>, next: Next) -> Response {
-    if request.method() != Method::POST {
-        return next.run(request).await;
-    }
-    let (parts, body) = request.into_parts();
-    let body = match body::read(body, FUNCTION_BYTES_MAX).await {
-        Ok(bytes) => Body::from(bytes),
-        Err(oops) => return oops.into_response(),
-    };
-    let response = next.run(Request::from_parts(parts, body)).await;
-    if response.status() != StatusCode::INTERNAL_SERVER_ERROR {
-        return response;
-    }
-    let (parts, body) = response.into_parts();
-    let said = body::read(body, FUNCTION_BYTES_MAX)
-        .await
-        .unwrap_or_default();
-    // As `ServerFnErrorErr` writes it for the page.
-    match std::str::from_utf8(&said)
-        .ok()
-        .and_then(|said| said.split_once('|'))
-    {
-        Some(("Deserialization" | "Args" | "MissingArg", why)) => {
-            Oops::field("body", why).into_response()
+/// A page, or the data of one that is open.
+async fn page(State(site): State<Site>, headers: HeaderMap, uri: Uri) -> Response {
+    let nonce = nonce();
+    let visit = visit(&headers, &uri, nonce.clone());
+    let behind = Behind::of(site, headers);
+    match baton_app::open(&behind, &visit).await {
+        Reply::Page(status, html) => document(status, html, &nonce),
+        Reply::Data(json) => {
+            let kind = (
+                header::CONTENT_TYPE,
+                HeaderValue::from_static("application/json"),
+            );
+            ([kind], json).into_response()
         }
-        _ => Response::from_parts(parts, Body::from(said)),
+        Reply::Problem(problem) => Oops(problem).into_response(),
+        Reply::Elsewhere(address) => match HeaderValue::from_str(&address) {
+            Ok(address) => (StatusCode::SEE_OTHER, [(header::LOCATION, address)]).into_response(),
+            Err(_) => Oops::new(Code::Internal, "a page leads to no address").into_response(),
+        },
     }
+}
+
+fn visit(headers: &HeaderMap, uri: &Uri, nonce: String) -> Visit {
+    let path = percent_encoding::percent_decode_str(uri.path());
+    let query = form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
+    Visit {
+        path: path.decode_utf8_lossy().into_owned(),
+        query: query.into_owned().collect(),
+        theme: theme(headers),
+        nonce,
+        data: accepts(headers, "application/json") && !wants_page(headers),
+    }
+}
+
+/// How many leases there are of each kind: pages that are open ask for it.
+async fn totals(State(site): State<Site>, headers: HeaderMap) -> Answer {
+    let totals = Behind::of(site, headers).totals().await;
+    totals
+        .map(|totals| Json(totals).into_response())
+        .map_err(|problem| Oops(Box::new(problem)))
+}
+
+/// A document, with the policy that lets only its own script run.
+fn document(status: u16, html: String, nonce: &str) -> Response {
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut response = (status, Html(html)).into_response();
+    if let Ok(policy) = HeaderValue::from_str(&page_policy(nonce)) {
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_SECURITY_POLICY, policy);
+        // A page and its data have one address.
+        headers.insert(header::VARY, HeaderValue::from_static("accept"));
+    }
+    response
+}
+
+/// What nobody can guess: 128 random bits.
+fn nonce() -> String {
+    URL_SAFE_NO_PAD.encode(rand::random::<[u8; 16]>())
+}
+
+/// The theme that was chosen, by cookie.
+fn theme(headers: &HeaderMap) -> Option<Theme> {
+    headers
+        .get_all(header::COOKIE)
+        .into_iter()
+        .filter_map(|header| header.to_str().ok())
+        .flat_map(|header| header.split(';'))
+        .find_map(|cookie| cookie.trim().strip_prefix("theme="))
+        .and_then(Theme::read)
 }
 
 /// Whether a person looks at the answer, and not a program.
 pub fn wants_page(headers: &HeaderMap) -> bool {
+    accepts(headers, "text/html")
+}
+
+/// Whether the answer may, by name, be of this type.
+fn accepts(headers: &HeaderMap, kind: &str) -> bool {
     let accept = headers.get(header::ACCEPT);
     accept
         .and_then(|accept| accept.to_str().ok())
-        .is_some_and(|accept| accept.contains("text/html"))
+        .is_some_and(|accept| accept.contains(kind))
 }
 
 /// What no route answers: the API says so as a problem, the page as a page.
-async fn fallback<F, R>(not_found: F, request: Request<Body>) -> Response
-where
-    F: Fn(Request<Body>) -> R,
-    R: Future<Output = Response>,
-{
+async fn fallback(request: Request<Body>) -> Response {
     let path = request.uri().path();
     if path.starts_with("/api/") || !wants_page(request.headers()) {
         return Oops::new(Code::NotFound, format!("there is nothing at `{path}`")).into_response();
     }
-    not_found(request).await
-}
-
-/// What a page finds in its context: the way to the store, and, in its answer,
-/// the policy that lets only its own script run.
-fn provide(site: &Site) {
-    let headers = use_context::<Parts>().map_or_else(HeaderMap::new, |parts| parts.headers);
-    provide_context(Behind::of(site.clone(), headers));
-    if let (Some(answer), Some(nonce)) = (use_context::<ResponseOptions>(), use_nonce())
-        && let Ok(policy) = HeaderValue::from_str(&page_policy(&nonce.to_string()))
-    {
-        answer.insert_header(header::CONTENT_SECURITY_POLICY, policy);
-    }
+    document(404, not_found(theme(request.headers())), &nonce())
 }

@@ -404,13 +404,16 @@ pub static ROUTES: &[Route] = &[
         Shape::Text("text/html"),
         "The form to sign in with",
     ),
-    public(
-        Verb::Post,
-        "/fn/{name}",
-        Served::Pages,
-        Shape::Nothing,
-        "What the pages ask for while they are open; changes nothing",
-    ),
+    Route {
+        access: Access::Read,
+        ..public(
+            Verb::Get,
+            "/totals",
+            Served::Pages,
+            Shape::Nothing,
+            "How many leases there are of each kind, for pages that are open",
+        )
+    },
     public(
         Verb::Get,
         "/pkg/{file}",

@@ -174,7 +174,7 @@ fn app(site: Site, csrf: CsrfLayer) -> Router {
         .layer(CompressionLayer::new())
         .layer(CatchPanicLayer::custom(panicked))
         .layer(csrf.with_rejection_response(CrossSite));
-    let router = router::router().merge(pages::router(site.clone()));
+    let router = router::router().merge(pages::router());
     router.layer(around).with_state(site)
 }
 

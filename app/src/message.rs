@@ -1,0 +1,108 @@
+//! Pages that say one thing: that there is nothing here, or why there is
+//! nothing to see.
+
+use baton_client::{Code, Problem};
+use leptos::prelude::*;
+
+use crate::{
+    Document, Theme, Viewer,
+    header::{Brand, Header, Place},
+    render,
+};
+
+/// How soon a page that could not be read asks again, in seconds.
+const READ_AGAIN_S: u64 = 5;
+
+/// The page at any address at which there is nothing.
+pub fn not_found(theme: Option<Theme>) -> String {
+    let document = Document {
+        title: "Nothing here".into(),
+        theme,
+        ..Document::default()
+    };
+    render(document, || {
+        view! {
+            <header class="top">
+                <Brand />
+            </header>
+            <main class="narrow">
+                <h1>"Nothing here"</h1>
+                <p>"There is no page at this address. The link may be old, or mistyped."</p>
+                <p>
+                    <a class="button" href="/">
+                        "All leases"
+                    </a>
+                </p>
+            </main>
+        }
+    })
+}
+
+/// The page in place of one that could not be read: what went wrong and what to
+/// do, with the server's id of the request. An error never looks like an empty
+/// list. `what` names what could not be read: "The leases".
+pub fn problem(
+    problem: Problem,
+    what: &'static str,
+    place: Place,
+    viewer: Option<Viewer>,
+    here: String,
+    theme: Option<Theme>,
+) -> String {
+    let passes = matches!(
+        problem.code,
+        Code::StoreUnavailable | Code::RateLimited | Code::Internal
+    );
+    let title = match problem.code {
+        Code::StoreUnavailable => {
+            format!("{what} could not be read: the database does not answer")
+        }
+        Code::Forbidden => format!("You may not see this. {what} are for others"),
+        _ => format!("{what} could not be read: {}", problem.title.to_lowercase()),
+    };
+    let document = Document {
+        title: "Not read".into(),
+        theme,
+        script: None,
+        reload_s: passes.then_some(READ_AGAIN_S),
+    };
+    let again = here.clone();
+    render(document, || {
+        view! {
+            <Header place viewer here />
+            <main>
+                <div class="sheet empty problem" role="alert" data-part="problem">
+                    <h1>{title}</h1>
+                    <p>
+                        <bdi>{problem.detail}</bdi>
+                    </p>
+                    <ul>
+                        {problem
+                            .errors
+                            .into_iter()
+                            .map(|error| {
+                                view! {
+                                    <li>
+                                        <code>{error.field}</code>
+                                        " "
+                                        <bdi>{error.message}</bdi>
+                                    </li>
+                                }
+                            })
+                            .collect_view()}
+                    </ul>
+                    <p>
+                        <a class="button" href=again>
+                            "Try again"
+                        </a>
+                    </p>
+                    <p class="small muted">
+                        "Code " <code>{problem.code.as_str()}</code>
+                        {problem.request_id.map(|id| view! { ", request " <code>{id}</code> })}
+                        {passes.then(|| format!(". This page tries again every {READ_AGAIN_S} s."))}
+                    </p>
+                </div>
+            </main>
+        }
+    })
+}
