@@ -2,19 +2,7 @@
 
 use leptos::prelude::*;
 
-use crate::{Viewer, address::sign_in_href, live::Live, live_clock::LiveClock};
-
-/// Where in the program a page stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
-    /// Among the leases.
-    Leases,
-    /// Somewhere that the bar does not lead to.
-    Elsewhere,
-}
-
-/// What the bar leads to.
-const PLACES: [(Place, &str, &str); 1] = [(Place::Leases, "/", "Leases")];
+use crate::{Viewer, address::sign_in_href, live::Live, live_clock::LiveClock, nav::Nav};
 
 /// The name, which leads home.
 #[component]
@@ -32,26 +20,20 @@ pub fn Brand() -> impl IntoView {
     }
 }
 
-/// The bar. `here` is the page's own address, to come back to after signing in;
-/// `live` is for a page that shows as of when it is true.
+/// The bar. `here` is the page's own address, query included, to come back to
+/// after signing in; `live` is for a page that shows as of when it is true.
 #[component]
 pub fn Header(
-    place: Place,
     viewer: Option<Viewer>,
     here: String,
     #[prop(optional)] live: Option<Live>,
 ) -> impl IntoView {
-    let places = PLACES.map(|(other, href, words)| {
-        view! {
-            <a href=href aria-current=(other == place).then_some("page")>
-                {words}
-            </a>
-        }
-    });
+    let path = here.split('?').next().unwrap_or_default().to_owned();
+    let role = viewer.as_ref().map(|viewer| viewer.role);
     view! {
         <header class="top">
             <Brand />
-            <nav aria-label="Main">{places.collect_view()}</nav>
+            <Nav path role />
             <div class="right">
                 {live
                     .map(|live| {

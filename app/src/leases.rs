@@ -8,7 +8,7 @@ use crate::{
     address::Asked,
     document::Script,
     empty_list::{NoLeaseYet, NothingMatches},
-    header::{Header, Place},
+    header::Header,
     lease_table::LeaseTable,
     live::{LeaseList, Live},
     pages::Pages,
@@ -34,14 +34,7 @@ pub async fn open(backstage: &dyn Backstage, visit: &Visit) -> Reply {
 }
 
 fn refused(problem: Problem, viewer: Option<Viewer>, asked: &Asked, visit: &Visit) -> Reply {
-    visit::refused(
-        problem,
-        "The leases",
-        Place::Leases,
-        viewer,
-        asked.href(),
-        visit,
-    )
+    visit::refused(problem, "The leases", viewer, asked.href(), visit)
 }
 
 fn page(
@@ -63,7 +56,7 @@ fn page(
         let list = LeaseList::new(asked.clone(), leases);
         let here = asked.href();
         view! {
-            <Header place=Place::Leases viewer here=here.clone() live />
+            <Header viewer here=here.clone() live />
             <div data-island="banner">
                 <StaleBanner live here />
             </div>

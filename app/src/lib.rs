@@ -69,6 +69,8 @@ mod header;
 #[cfg(feature = "ssr")]
 mod message;
 #[cfg(feature = "ssr")]
+mod nav;
+#[cfg(feature = "ssr")]
 mod pages;
 #[cfg(feature = "ssr")]
 mod search_form;
@@ -78,8 +80,6 @@ pub use backstage::{Answer, Backstage};
 pub use backstage::{LeasesView, Totals, Viewer};
 #[cfg(feature = "ssr")]
 pub use document::{Document, Theme, render};
-#[cfg(feature = "ssr")]
-pub use header::Place;
 #[cfg(feature = "ssr")]
 pub use message::not_found;
 #[cfg(feature = "ssr")]

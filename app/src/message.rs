@@ -6,7 +6,7 @@ use leptos::prelude::*;
 
 use crate::{
     Document, Theme, Viewer,
-    header::{Brand, Header, Place},
+    header::{Brand, Header},
     render,
 };
 
@@ -44,7 +44,6 @@ pub fn not_found(theme: Option<Theme>) -> String {
 pub fn problem(
     problem: Problem,
     what: &'static str,
-    place: Place,
     viewer: Option<Viewer>,
     here: String,
     theme: Option<Theme>,
@@ -69,7 +68,7 @@ pub fn problem(
     let again = here.clone();
     render(document, || {
         view! {
-            <Header place viewer here />
+            <Header viewer here />
             <main>
                 <div class="sheet empty problem" role="alert" data-part="problem">
                     <h1>{title}</h1>

@@ -3,9 +3,7 @@
 
 use baton_client::{Code, Problem};
 
-use crate::{
-    Backstage, Theme, Viewer, address::sign_in_href, header::Place, leases, message, sign_in,
-};
+use crate::{Backstage, Theme, Viewer, address::sign_in_href, leases, message, sign_in};
 
 /// The addresses of the pages, as the server's router writes them.
 pub const PATHS: &[&str] = &["/", "/sign-in"];
@@ -59,7 +57,6 @@ pub async fn open(backstage: &dyn Backstage, visit: &Visit) -> Reply {
 pub fn refused(
     problem: Problem,
     what: &'static str,
-    place: Place,
     viewer: Option<Viewer>,
     here: String,
     visit: &Visit,
@@ -71,7 +68,7 @@ pub fn refused(
         return Reply::Elsewhere(sign_in_href(&here));
     }
     let status = problem.status;
-    let html = message::problem(problem, what, place, viewer, here, visit.theme);
+    let html = message::problem(problem, what, viewer, here, visit.theme);
     Reply::Page(status, html)
 }
 

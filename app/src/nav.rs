@@ -1,0 +1,46 @@
+//! The way to every page, the same on all of them.
+
+use baton_client::Role;
+use leptos::prelude::*;
+
+/// A page to go to.
+struct Place {
+    path: &'static str,
+    name: &'static str,
+    /// Who has a use for it.
+    least: Role,
+    /// It is a plain page: the browser loads it, not the script.
+    plain: bool,
+}
+
+const PLACES: [Place; 1] = [Place {
+    path: "/",
+    name: "Leases",
+    least: Role::Viewer,
+    plain: false,
+}];
+
+/// The links. `path` is the page's own; a page below another counts to it.
+#[component]
+pub fn Nav(#[prop(into)] path: String, role: Option<Role>) -> impl IntoView {
+    let role = role.unwrap_or(Role::Viewer);
+    let here = |place: &Place| match place.path {
+        "/" => path == "/" || path.starts_with("/leases"),
+        place => path == place || path.starts_with(&format!("{place}/")),
+    };
+    let links = PLACES
+        .iter()
+        .filter(|place| role >= place.least)
+        .map(|place| {
+            view! {
+                <a
+                    href=place.path
+                    rel=place.plain.then_some("external")
+                    aria-current=here(place).then_some("page")
+                >
+                    {place.name}
+                </a>
+            }
+        });
+    view! { <nav aria-label="Main">{links.collect_view()}</nav> }
+}
