@@ -8,10 +8,12 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use baton_client::{
-    Acquire, CheckQuery, Checked, ForceRelease, LeaseName, LeaseQuery, Protect, Reason, Release,
-    Renew, Renewal, RenewalResult, StepDownRequest, Timestamp,
+    Acquire, CheckQuery, Checked, ForceRelease, Lease, LeaseName, LeaseQuery, Protect, Reason,
+    Release, Renew, Renewal, RenewalResult, StepDownRequest, Timestamp,
     limits::{BODY_BYTES_MAX, RENEWALS_BYTES_MAX, RENEWALS_MAX},
 };
+
+use serde::Serialize;
 
 use crate::{
     people::{Access, authorise},
@@ -160,22 +162,22 @@ pub async fn renewals(mut call: Call) -> Answer {
                 continue;
             }
         };
-        results.add(&match answer {
+        match answer {
             Ok(done) => {
                 now = now.max(Some(done.now));
-                RenewalResult::Done {
-                    lease,
+                results.add(&Renewed {
+                    lease: &lease,
                     status: 200,
-                    body: Box::new(done.lease()),
-                }
+                    body: &done.lease(),
+                })?;
             }
             Err(error) => {
                 if let StoreError::Refused(refused) = &error {
                     now = now.max(Some(refused.now));
                 }
-                refused(lease, error.into(), &call)
+                results.add(&refused(lease, error.into(), &call))?;
             }
-        })?;
+        }
     }
     let now: Timestamp = match now {
         Some(now) => now,
@@ -183,6 +185,14 @@ pub async fn renewals(mut call: Call) -> Answer {
         None => call.site.store().now().await?,
     };
     Ok(results.end(now))
+}
+
+/// A [`RenewalResult::Done`], from what is at hand.
+#[derive(Serialize)]
+struct Renewed<'a> {
+    lease: &'a LeaseName,
+    status: u16,
+    body: &'a Lease,
 }
 
 /// A [`baton_client::Renewed`], written result by result: a thousand leases at once are more than
@@ -199,7 +209,7 @@ impl Results {
         Self(text)
     }
 
-    fn add(&mut self, result: &RenewalResult) -> Result<(), Oops> {
+    fn add(&mut self, result: &impl Serialize) -> Result<(), Oops> {
         if !self.0.ends_with(b"[") {
             self.0.push(b',');
         }

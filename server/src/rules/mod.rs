@@ -107,3 +107,21 @@ pub fn apply(
         Request::Settle => Ok(()),
     }
 }
+
+/// Carries out a renewal on its row, exactly as [`apply`] does, without moving
+/// the row.
+///
+/// # Errors
+/// As [`apply`].
+pub fn renew(
+    mut row: Option<&mut LeaseRow>,
+    asker: &Asker,
+    renew: &Renew,
+    moment: Moment,
+    log: &mut Vec<Draft>,
+) -> Result<(), Refusal> {
+    if let Some(row) = &mut row {
+        settle(row, moment, log);
+    }
+    tenure::renew(row, asker, renew, moment, log)
+}

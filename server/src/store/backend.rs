@@ -4,6 +4,8 @@
 //! Everything fails with what the driver says. Whether something may have
 //! happened is for the writer to judge, by where it failed.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use baton_client::{Generation, Handover, LeaseName, Timestamp};
 
@@ -39,7 +41,7 @@ pub enum Busy {
 #[derive(Debug, Default)]
 pub struct Locked {
     /// The rows, with their payloads if they were locked to change.
-    pub rows: Vec<LeaseRow>,
+    pub rows: Vec<Arc<LeaseRow>>,
     /// Leases that exist, but that somebody else has locked.
     pub busy: Vec<LeaseName>,
 }
@@ -101,7 +103,7 @@ pub trait Transaction: Send {
     async fn fences(&mut self, lease: &LeaseName) -> DbResult<Option<String>>;
 
     /// Writes what renewals change. The rows are locked.
-    async fn renew(&mut self, rows: &[&LeaseRow]) -> DbResult<()>;
+    async fn renew(&mut self, rows: &[Arc<LeaseRow>]) -> DbResult<()>;
 
     /// Writes rows whole, new ones too. The rows are locked, and so is the head.
     async fn save(&mut self, rows: &[&LeaseRow]) -> DbResult<()>;

@@ -1,25 +1,68 @@
-//! Rows that the SQLite backend keeps in memory, so that a renewal need not read
-//! what this process wrote a moment ago: reading a row of two dozen columns takes
-//! longer than renewing it.
+//! Rows that stay in memory, so that a renewal need not read what this process
+//! wrote a moment ago: to read a row of two dozen columns takes longer than to
+//! renew it. What is kept is what the database holds, or it is not used.
 //!
-//! What is kept is what the file holds, or it is not kept. A transaction takes
-//! everything along, takes out what it locks, and gives back what it wrote only
-//! once that is on disk; however else it ends, what it took out is read anew. And
-//! nothing is believed when somebody else may have written: see [`Mark`].
+//! [`Rows`] bounds how many they are. PostgreSQL, which others write to as well,
+//! keeps with each row the version that it must still have once it is locked.
+//! SQLite's [`Shelf`] is believed only while nobody else has written ([`Mark`]):
+//! a transaction takes everything along, takes out what it locks, and gives back
+//! what it wrote only once that is on disk; however else it ends, what it took
+//! out is read anew.
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use baton_client::LeaseName;
 
 use crate::rules::LeaseRow;
 
-/// Rows of one generation. There are two, so this is half of what is kept.
+/// Rows of one half. There are two, so this is half of what is kept.
 const HALF: usize = 65_536;
 /// Longer texts are not kept, so that the number of rows bounds the memory.
 const TEXT_MAX: usize = 256;
+
+/// A bounded number of rows, the latest written, each with its version.
+#[derive(Debug)]
+pub struct Rows<V> {
+    /// Written since the halves were last exchanged.
+    young: HashMap<LeaseName, (V, Arc<LeaseRow>)>,
+    /// Written before.
+    old: HashMap<LeaseName, (V, Arc<LeaseRow>)>,
+}
+
+impl<V> Default for Rows<V> {
+    fn default() -> Self {
+        Self {
+            young: HashMap::new(),
+            old: HashMap::new(),
+        }
+    }
+}
+
+impl<V> Rows<V> {
+    /// Takes a row out, because it may change.
+    pub fn remove(&mut self, name: &str) -> Option<(V, Arc<LeaseRow>)> {
+        let young = self.young.remove(name);
+        if self.old.is_empty() {
+            return young;
+        }
+        let old = self.old.remove(name);
+        young.or(old)
+    }
+
+    /// Keeps a row, if it is short.
+    pub fn insert(&mut self, version: V, row: Arc<LeaseRow>) {
+        if !is_short(&row) {
+            return;
+        }
+        if self.young.len() >= HALF {
+            self.old = std::mem::take(&mut self.young);
+        }
+        self.young.insert(row.name.clone(), (version, row));
+    }
+}
 
 /// What tells that nobody else has written since: the connection's number, how
 /// often other connections have changed the file, as this one sees it, and how
@@ -34,18 +77,15 @@ pub struct Mark {
     pub own: i64,
 }
 
-/// Rows as they stand in the file.
+/// Rows as they stand in a SQLite file.
 #[derive(Debug, Default)]
 struct Kept {
     /// When that was.
     mark: Mark,
-    /// Written since the halves were last exchanged.
-    young: HashMap<LeaseName, Box<LeaseRow>>,
-    /// Written before.
-    old: HashMap<LeaseName, Box<LeaseRow>>,
+    rows: Rows<()>,
 }
 
-/// Where rows are kept between transactions.
+/// Where a SQLite file's rows are kept between transactions.
 #[derive(Debug, Clone, Default)]
 pub struct Shelf(Arc<Mutex<Kept>>);
 
@@ -75,16 +115,16 @@ impl Shelf {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Kept> {
+    fn lock(&self) -> MutexGuard<'_, Kept> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Taken {
     /// Takes a row out, because it may change.
-    pub fn remove(&mut self, name: &LeaseName) -> Option<LeaseRow> {
-        let old = self.kept.old.remove(name);
-        self.kept.young.remove(name).or(old).map(|row| *row)
+    pub fn remove(&mut self, name: &LeaseName) -> Option<Arc<LeaseRow>> {
+        let (_, row) = self.kept.rows.remove(name.as_str())?;
+        Some(row)
     }
 
     /// The mark at the transaction's begin. From now on the file may differ from
@@ -95,13 +135,10 @@ impl Taken {
     }
 
     /// The file holds these rows, which were taken out, and is at `mark`.
-    pub fn keep(mut self, rows: Vec<LeaseRow>, mark: Mark) {
+    pub fn keep(mut self, rows: Vec<Arc<LeaseRow>>, mark: Mark) {
         self.kept.mark = mark;
-        for row in rows.into_iter().filter(is_short) {
-            if self.kept.young.len() >= HALF {
-                self.kept.old = std::mem::take(&mut self.kept.young);
-            }
-            self.kept.young.insert(row.name.clone(), Box::new(row));
+        for row in rows {
+            self.kept.rows.insert((), row);
         }
         self.certain = true;
     }
@@ -145,8 +182,8 @@ mod tests {
         text.parse().expect("a name")
     }
 
-    fn row(text: &str) -> LeaseRow {
-        LeaseRow::new(name(text), Timestamp::from_micros(1))
+    fn row(text: &str) -> Arc<LeaseRow> {
+        Arc::new(LeaseRow::new(name(text), Timestamp::from_micros(1)))
     }
 
     fn mark(others: i64, own: i64) -> Mark {
@@ -166,7 +203,7 @@ mod tests {
         for other in [mark(2, 2), mark(1, 3), other_connection] {
             let shelf = Shelf::default();
             shelf.take(mark(1, 0)).keep(vec![row("a")], mark(1, 2));
-            assert!(shelf.take(mark(1, 2)).kept.young.len() == 1);
+            assert!(shelf.take(mark(1, 2)).kept.rows.young.len() == 1);
             assert!(shelf.take(other).remove(&name("a")).is_none(), "{other:?}");
             assert!(shelf.take(mark(1, 2)).remove(&name("a")).is_none());
         }
@@ -181,7 +218,7 @@ mod tests {
         // Only looked at: what was taken out is read anew.
         assert!(shelf.take(mark(1, 2)).remove(&name("a")).is_some());
         assert!(shelf.take(mark(1, 2)).remove(&name("a")).is_none());
-        assert!(shelf.take(mark(1, 2)).kept.young.len() == 1);
+        assert!(shelf.take(mark(1, 2)).kept.rows.young.len() == 1);
         // A commit of which nobody knows.
         shelf.take(mark(1, 2)).doubt();
         assert!(shelf.take(mark(1, 2)).remove(&name("b")).is_none());
@@ -189,25 +226,28 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_bounded_and_the_newest_stay() {
-        let shelf = Shelf::default();
-        let rows = (0..3 * HALF).map(|i| row(&format!("job-{i}"))).collect();
-        shelf.take(mark(1, 0)).keep(rows, mark(1, 1));
-        let mut taken = shelf.take(mark(1, 1));
-        assert!(taken.kept.young.len() + taken.kept.old.len() <= 2 * HALF);
-        assert!(taken.remove(&name("job-0")).is_none());
-        assert!(
-            taken
-                .remove(&name(&format!("job-{}", 3 * HALF - 1)))
-                .is_some()
-        );
+        let mut rows = Rows::default();
+        for i in 0..3 * HALF {
+            rows.insert(i, row(&format!("job-{i}")));
+        }
+        assert!(rows.young.len() + rows.old.len() <= 2 * HALF);
+        assert!(rows.remove("job-0").is_none());
+        let last = 3 * HALF - 1;
+        let found = rows.remove(&format!("job-{last}"));
+        assert_eq!(found.map(|(version, _)| version), Some(last));
+        // Of two versions, the newer.
+        let old = format!("job-{}", 2 * HALF - 1);
+        rows.insert(7, row(&old));
+        assert_eq!(rows.remove(&old).map(|(version, _)| version), Some(7));
+        assert!(rows.remove(&old).is_none(), "the older one is gone too");
     }
 
     #[test]
     fn long_texts_are_not_kept() {
-        let shelf = Shelf::default();
-        let mut long = row("a");
+        let mut rows = Rows::default();
+        let mut long = LeaseRow::new(name("a"), Timestamp::from_micros(1));
         long.principal = Some("x".repeat(TEXT_MAX + 1));
-        shelf.take(mark(1, 0)).keep(vec![long], mark(1, 1));
-        assert!(shelf.take(mark(1, 1)).remove(&name("a")).is_none());
+        rows.insert((), Arc::new(long));
+        assert!(rows.remove("a").is_none());
     }
 }

@@ -6,6 +6,7 @@
 //! [`events`] follows what changes. No SQL stands outside the two backends,
 //! [`sql`] and [`listing`].
 
+mod alike;
 pub mod backend;
 mod clock;
 pub mod events;
@@ -15,12 +16,14 @@ mod line;
 mod listing;
 mod play;
 mod postgres;
+mod postgres_renew;
 mod queue;
 mod reader;
 mod record;
 mod renew;
 mod sql;
 mod sqlite;
+mod sqlite_renew;
 mod statement;
 mod sweeper;
 mod writer;

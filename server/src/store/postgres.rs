@@ -2,22 +2,25 @@
 //! `clock_timestamp()`, read after the rows are locked: `now()` stands still
 //! from the transaction's start, so it is stale after a wait.
 
-use std::{collections::HashMap, sync::LazyLock, time::Duration};
+use std::{
+    collections::HashMap,
+    sync::{Arc, LazyLock},
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use baton_client::{Generation, Handover, LeaseName, Timestamp};
-use sqlx::{
-    AssertSqlSafe, FromRow as _, PgConnection, PgPool, Postgres, Row as _, postgres::PgListener,
-};
+use sqlx::{AssertSqlSafe, PgConnection, PgPool, Postgres, Row as _, postgres::PgListener};
 use tokio::sync::Mutex;
 
 use crate::{chain::Head, rules::LeaseRow};
 
 use super::{
     backend::{Backend, Busy, DbResult, Dialect, Lock, Locked, Reading, Transaction},
+    postgres_renew::{self, Kept, Version},
     record::{
-        ClaimRecord, HandoverRecord, HeadRecord, LEASE_COLUMN_COUNT, LEASE_COLUMNS, LeaseRecord,
-        TotalsRecord, parse_names, read_all, read_payload, status_text,
+        ClaimRecord, HandoverRecord, HeadRecord, LEASE_COLUMNS, LeaseRecord, TotalsRecord,
+        parse_names, read_all, read_payload,
     },
     sql::{CLAIMS, append_handovers, move_head, save_leases, save_payload},
     statement::{Statement, bind_all},
@@ -60,15 +63,24 @@ pub struct PostgresBackend {
     writers: PgPool,
     readers: PgPool,
     listener: Mutex<Option<PgListener>>,
+    kept: Kept,
 }
 
 impl PostgresBackend {
     /// Writes through `writers` and reads through `readers`.
     pub fn new(writers: PgPool, readers: PgPool) -> Self {
+        let kept = Kept::default();
+        let opened = kept.clone();
+        let options = writers.options().clone().after_connect(move |_, _| {
+            opened.opened();
+            Box::pin(std::future::ready(Ok(())))
+        });
+        let to = (*writers.connect_options()).clone();
         Self {
-            writers,
+            writers: options.connect_lazy_with(to),
             readers,
             listener: Mutex::new(None),
+            kept,
         }
     }
 }
@@ -76,9 +88,13 @@ impl PostgresBackend {
 #[async_trait]
 impl Backend for PostgresBackend {
     async fn begin(&self) -> DbResult<Box<dyn Transaction>> {
+        let tx = self.writers.begin().await?;
         Ok(Box::new(PostgresTransaction {
-            tx: self.writers.begin().await?,
-            read_with_rows: None,
+            tx,
+            opened: self.kept.times_opened(),
+            version: None,
+            renewed: Vec::new(),
+            kept: self.kept.clone(),
         }))
     }
 
@@ -159,9 +175,13 @@ impl Backend for PostgresBackend {
 
 struct PostgresTransaction {
     tx: sqlx::Transaction<'static, Postgres>,
-    /// The time that was read with the last of the locked rows, after it was
-    /// locked: it saves a question.
-    read_with_rows: Option<i64>,
+    /// How often connections were opened before it began.
+    opened: u64,
+    /// The version of what this transaction writes.
+    version: Option<Version>,
+    /// Rows to keep once this is committed.
+    renewed: Vec<Arc<LeaseRow>>,
+    kept: Kept,
 }
 
 impl PostgresTransaction {
@@ -185,6 +205,26 @@ impl PostgresTransaction {
         Ok(())
     }
 
+    /// Locks rows and reads them.
+    async fn lock_and_read(
+        &mut self,
+        names: &[&str],
+        lock: Lock,
+        busy: Busy,
+    ) -> DbResult<Vec<Arc<LeaseRow>>> {
+        let records: Vec<LeaseRecord> = sqlx::query_as(AssertSqlSafe(lock_sql(lock, busy)))
+            .bind(names)
+            .fetch_all(&mut *self.tx)
+            .await?;
+        let mut rows: Vec<LeaseRow> = read_all(records)?;
+        // Whoever waits for a row may be repeating a claim, which is answered
+        // with the payload.
+        if lock == Lock::Change || matches!(busy, Busy::Wait(_)) {
+            self.read_payloads(&mut rows).await?;
+        }
+        Ok(rows.into_iter().map(Arc::new).collect())
+    }
+
     async fn run(&mut self, statement: Statement) -> DbResult<()> {
         let sql = AssertSqlSafe(statement.numbered());
         // Texts of every length: kept prepared, they would fill the session.
@@ -198,21 +238,18 @@ impl PostgresTransaction {
 /// The text of a lock: how the rows are locked that are read. Each is made once.
 fn lock_sql(lock: Lock, busy: Busy) -> &'static str {
     static TEXTS: LazyLock<[String; 4]> = LazyLock::new(|| {
-        let text = |strength: &str| {
+        let strengths = [
+            "no key update",
+            "no key update skip locked",
+            "update",
+            "update skip locked",
+        ];
+        strengths.map(|strength| {
             format!(
-                "select {LEASE_COLUMNS} from leases where name = any($1) order by name {strength}"
+                "select {LEASE_COLUMNS} from leases where name = any($1) \
+                order by name for {strength}"
             )
-        };
-        [
-            text("for no key update"),
-            // The clock stands outside, so that it is read once a row is locked.
-            format!(
-                "select locked.*, {MICROS} from ({}) as locked",
-                text("for no key update skip locked")
-            ),
-            text("for update"),
-            text("for update skip locked"),
-        ]
+        })
     });
     let [renew, renew_skip, change, change_skip] = &*TEXTS;
     match (lock, busy) {
@@ -233,23 +270,12 @@ impl Transaction for PostgresTransaction {
                 .execute(&mut *self.tx)
                 .await?;
         }
-        let found = sqlx::query(AssertSqlSafe(lock_sql(lock, busy)))
-            .bind(&names)
-            .fetch_all(&mut *self.tx)
-            .await?;
-        self.read_with_rows = match (lock, busy, found.last()) {
-            (Lock::Renew, Busy::Skip, Some(last)) => Some(last.try_get(LEASE_COLUMN_COUNT)?),
-            _ => None,
+        let rows = match (lock, busy) {
+            (Lock::Renew, Busy::Skip) => {
+                postgres_renew::lock(&mut self.tx, &names, &self.kept).await?
+            }
+            _ => self.lock_and_read(&names, lock, busy).await?,
         };
-        let mut rows: Vec<LeaseRow> = Vec::with_capacity(found.len());
-        for row in &found {
-            rows.push(LeaseRecord::from_row(row)?.try_into()?);
-        }
-        // Whoever waits for a row may be repeating a claim, which is answered
-        // with the payload.
-        if lock == Lock::Change || matches!(busy, Busy::Wait(_)) {
-            self.read_payloads(&mut rows).await?;
-        }
         if rows.len() == names.len() {
             return Ok(Locked {
                 rows,
@@ -273,14 +299,16 @@ impl Transaction for PostgresTransaction {
     }
 
     async fn now(&mut self) -> DbResult<Timestamp> {
-        match self.read_with_rows.take() {
-            Some(micros) => Ok(Timestamp::from_micros(micros)),
-            None => now(&mut self.tx).await,
-        }
+        static TEXT: LazyLock<String> =
+            LazyLock::new(|| format!("select {MICROS}, pg_current_xact_id()::xid"));
+        let row = sqlx::query(AssertSqlSafe(TEXT.as_str()))
+            .fetch_one(&mut *self.tx)
+            .await?;
+        self.version = Some(postgres_renew::version(&row, 1)?);
+        Ok(Timestamp::from_micros(row.try_get(0)?))
     }
 
     async fn head(&mut self) -> DbResult<(Head, Generation)> {
-        self.read_with_rows = None;
         let record: HeadRecord =
             sqlx::query_as("select seq, at, hash, floor from log_head for update")
                 .fetch_one(&mut *self.tx)
@@ -312,33 +340,9 @@ impl Transaction for PostgresTransaction {
         Ok((!open.is_empty()).then(|| format!("fenced transactions: {}", open.join("; "))))
     }
 
-    async fn renew(&mut self, rows: &[&LeaseRow]) -> DbResult<()> {
-        let tenures = || {
-            rows.iter()
-                .filter_map(|row| Some((row, row.tenure.as_ref()?)))
-        };
-        let names: Vec<&str> = tenures().map(|(row, _)| row.name.as_str()).collect();
-        let renewed: Vec<i64> = tenures().map(|(_, t)| t.renewed_at.micros()).collect();
-        let expires: Vec<i64> = tenures().map(|(_, t)| t.expires_at.micros()).collect();
-        let ttls: Vec<i64> = tenures().map(|(_, t)| t.ttl_ms as i64).collect();
-        let statuses: Vec<Option<String>> = tenures().map(|(row, _)| status_text(row)).collect();
-        sqlx::query(
-            "update leases set
-                renewed_at = renewed.renewed_at,
-                expires_at = renewed.expires_at,
-                ttl_ms = renewed.ttl_ms,
-                status = renewed.status
-            from unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::text[])
-                as renewed (name, renewed_at, expires_at, ttl_ms, status)
-            where leases.name = renewed.name",
-        )
-        .bind(names)
-        .bind(renewed)
-        .bind(expires)
-        .bind(ttls)
-        .bind(statuses)
-        .execute(&mut *self.tx)
-        .await?;
+    async fn renew(&mut self, rows: &[Arc<LeaseRow>]) -> DbResult<()> {
+        postgres_renew::write(&mut self.tx, rows).await?;
+        self.renewed.extend(rows.iter().cloned());
         Ok(())
     }
 
@@ -367,7 +371,11 @@ impl Transaction for PostgresTransaction {
     }
 
     async fn commit(self: Box<Self>) -> DbResult<()> {
-        self.tx.commit().await
+        self.tx.commit().await?;
+        if let Some(version) = self.version {
+            self.kept.keep(self.opened, version, self.renewed);
+        }
+        Ok(())
     }
 }
 

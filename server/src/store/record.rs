@@ -22,7 +22,7 @@ pub const LEASE_COLUMNS: &str = "name, generation, holder, token, claim_id, gran
     changed_at, blocked, blocked_until";
 
 /// How many they are; what else a statement selects follows them.
-pub const LEASE_COLUMN_COUNT: usize = 26;
+const LEASE_COLUMN_COUNT: usize = 26;
 
 /// The columns of `handovers`, in the order of [`handover_args`].
 pub const HANDOVER_COLUMNS: &str = "seq, at, lease, event, generation, holder, \
@@ -248,7 +248,7 @@ pub fn lease_args(row: &LeaseRow) -> Vec<Arg> {
 }
 
 /// The status as it stands in its column.
-pub fn status_text(row: &LeaseRow) -> Option<String> {
+fn status_text(row: &LeaseRow) -> Option<String> {
     let status = row.tenure.as_ref()?.status.as_ref()?;
     Some(status.get().to_owned())
 }

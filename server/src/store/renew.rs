@@ -6,7 +6,7 @@ use baton_client::{LeaseName, Timestamp};
 
 use crate::{
     metrics,
-    rules::{self, Known, LeaseRow, Moment, Refusal, due_at},
+    rules::{self, LeaseRow, Moment, Request, due_at},
 };
 
 use super::{
@@ -19,7 +19,11 @@ use super::{
 /// a recovery) goes on to the other lane.
 pub async fn renew(lanes: &Arc<Lanes>, jobs: Vec<Job>) {
     let started = std::time::Instant::now();
-    let (mut names, jobs) = by_name(jobs);
+    // Those of one lease in the order of their arrival. Jobs are large, and are
+    // not moved for this.
+    let mut order: Vec<usize> = (0..jobs.len()).collect();
+    order.sort_by(|one, other| jobs[*one].name.cmp(&jobs[*other].name));
+    let mut names: Vec<LeaseName> = order.iter().map(|at| jobs[*at].name.clone()).collect();
     names.dedup();
     let reading = async {
         let mut tx = lanes.backend.begin().await?;
@@ -31,105 +35,83 @@ pub async fn renew(lanes: &Arc<Lanes>, jobs: Vec<Job>) {
         Ok(read) => read,
         Err(broken) => return give_back(jobs, &broken),
     };
-    let renewed = renew_all(lanes, jobs, locked, now);
-    let written = if renewed.rows.is_empty() {
+    let (rows, fates) = renew_all(&jobs, &order, locked, now);
+    let written = if rows.is_empty() {
         Ok(())
     } else {
-        let rows: Vec<&LeaseRow> = renewed.rows.iter().map(|row| &**row).collect();
         match bounded(tx.renew(&rows)).await {
             Ok(()) => commit(tx).await,
             Err(broken) => Err(broken),
         }
     };
-    let answers = renewed.answers;
-    match written {
-        Ok(()) => {
-            metrics::wrote("renew", answers.len(), started.elapsed());
-            metrics::renewed(renewed.rows.len());
-            for (job, answer) in answers {
+    let mut answered = 0;
+    let mut broken_jobs = Vec::new();
+    for (job, fate) in jobs.into_iter().zip(fates) {
+        match fate {
+            Fate::Answered(answer) if written.is_ok() => {
+                answered += 1;
                 job.reply.send(answer);
             }
+            Fate::Answered(_) => broken_jobs.push(job),
+            Fate::Aside => lanes.aside(job.name.clone(), vec![job]),
+            Fate::Changes => drop(lanes.changes.send(vec![job])),
         }
-        Err(broken) => give_back(answers.into_iter().map(|(job, _)| job).collect(), &broken),
+    }
+    match written {
+        Ok(()) => {
+            metrics::wrote("renew", answered, started.elapsed());
+            metrics::renewed(rows.len());
+        }
+        Err(broken) => give_back(broken_jobs, &broken),
     }
 }
 
-/// Sorts by name, and those of one lease in the order of their arrival. A job is
-/// large: it is moved once.
-fn by_name(jobs: Vec<Job>) -> (Vec<LeaseName>, Vec<Job>) {
-    let names = jobs.iter().map(|job| job.name.clone());
-    let mut order: Vec<(LeaseName, usize)> = names.zip(0..).collect();
-    order.sort_unstable();
-    let mut jobs: Vec<Option<Job>> = jobs.into_iter().map(Some).collect();
-    let sorted = order.iter().filter_map(|(_, at)| jobs[*at].take());
-    let sorted = sorted.collect();
-    (order.into_iter().map(|(name, _)| name).collect(), sorted)
+/// What becomes of a renewal.
+enum Fate {
+    /// It gets this answer once the batch is on disk.
+    Answered(Answer),
+    /// Somebody else has locked the row.
+    Aside,
+    /// It would log something.
+    Changes,
 }
 
-/// What came of a batch of renewals.
-struct Renewed {
-    /// Rows to write, one for each lease.
-    rows: Vec<Arc<LeaseRow>>,
-    /// What to answer once they are written.
-    answers: Vec<(Job, Answer)>,
-}
-
-impl Renewed {
-    fn answer(&mut self, (job, result): Played, row: Option<Arc<LeaseRow>>, now: Timestamp) {
-        let answer = match (result, row) {
-            (Ok(()), Some(row)) => Ok(Done { row, now }),
-            (Ok(()), None) => Err(Failure::Internal),
-            (Err(refusal), row) => Err(Failure::Refused { refusal, row, now }),
-        };
-        self.answers.push((job, answer));
-    }
-}
-
-/// A renewal, and what the rules said.
-type Played = (Job, Result<(), Refusal>);
-
-/// Plays renewals that are sorted by name, and sends on what is not for this
-/// lane.
-fn renew_all(lanes: &Arc<Lanes>, jobs: Vec<Job>, locked: Locked, now: Timestamp) -> Renewed {
+/// Plays renewals, sorted by name as `order` has them. Gives the rows to write,
+/// one for each lease, and the fate of each job.
+fn renew_all(
+    jobs: &[Job],
+    order: &[usize],
+    locked: Locked,
+    now: Timestamp,
+) -> (Vec<Arc<LeaseRow>>, Vec<Fate>) {
     let busy: HashSet<LeaseName> = locked.busy.into_iter().collect();
     let mut locked = locked.rows;
     locked.sort_unstable_by(|one, other| one.name.cmp(&other.name));
     let mut locked = locked.into_iter().peekable();
-    let mut renewed = Renewed {
-        rows: Vec::with_capacity(jobs.len()),
-        answers: Vec::with_capacity(jobs.len()),
-    };
-    let mut jobs = jobs.into_iter().peekable();
-    while let Some(name) = jobs.peek().map(|job| job.name.clone()) {
-        while locked.next_if(|row| row.name < name).is_some() {}
-        let mut row = locked.next_if(|row| row.name == name);
-        let is_busy = !busy.is_empty() && busy.contains(&name);
-        let mut last: Option<Played> = None;
+    let mut rows = Vec::with_capacity(order.len());
+    let mut fates = Vec::new();
+    fates.resize_with(jobs.len(), || Fate::Aside);
+    let of_one_lease = |one: &usize, other: &usize| jobs[*one].name == jobs[*other].name;
+    for part in order.chunk_by(of_one_lease) {
+        let name = &jobs[part[0]].name;
+        while locked.next_if(|row| row.name < *name).is_some() {}
+        let mut row = locked.next_if(|row| row.name == *name);
+        if row.is_none() && busy.contains(name) {
+            continue;
+        }
         let mut touched = false;
-        while let Some(job) = jobs.next_if(|job| job.name == name) {
-            if is_busy {
-                lanes.aside(name.clone(), vec![job]);
-                continue;
-            }
-            if row.as_ref().is_some_and(|row| would_log(row, now)) {
-                drop(lanes.changes.send(vec![job]));
-                continue;
-            }
-            if let Some(earlier) = last.take() {
-                // Its answer shows the row as it was then.
-                renewed.answer(earlier, row.clone().map(Arc::new), now);
-            }
-            let result = renew_one(&mut row, &job, now);
-            touched |= result.is_ok();
-            last = Some((job, result));
+        for at in part {
+            fates[*at] = if row.as_ref().is_some_and(|row| would_log(row, now)) {
+                Fate::Changes
+            } else {
+                let answer = renew_one(&mut row, &jobs[*at], now);
+                touched |= answer.is_ok();
+                Fate::Answered(answer)
+            };
         }
-        let row = row.map(Arc::new);
-        if let Some(last) = last {
-            renewed.answer(last, row.clone(), now);
-        }
-        renewed.rows.extend(row.filter(|_| touched));
+        rows.extend(row.filter(|_| touched));
     }
-    renewed
+    (rows, fates)
 }
 
 fn would_log(row: &LeaseRow, now: Timestamp) -> bool {
@@ -137,12 +119,25 @@ fn would_log(row: &LeaseRow, now: Timestamp) -> bool {
         || row.tenure.as_ref().is_some_and(|tenure| tenure.lapsed)
 }
 
-fn renew_one(row: &mut Option<LeaseRow>, job: &Job, now: Timestamp) -> Result<(), Refusal> {
+fn renew_one(row: &mut Option<Arc<LeaseRow>>, job: &Job, now: Timestamp) -> Answer {
+    let Request::Renew(asker, renew) = &job.request else {
+        return Err(Failure::Internal);
+    };
     // Renewals in this lane log nothing, so the log's time is not needed.
     let moment = Moment { now, at: now };
     let mut log = Vec::new();
-    let known = Known::default();
-    let result = rules::apply(row, &job.name, &job.request, moment, known, &mut log);
+    // In its place; where an earlier answer shows the row as it was, a copy is made.
+    let result = rules::renew(
+        row.as_mut().map(Arc::make_mut),
+        asker,
+        renew,
+        moment,
+        &mut log,
+    );
     debug_assert!(log.is_empty(), "a renewal that logs is in the other lane");
-    result
+    match (result, row.clone()) {
+        (Ok(()), Some(row)) => Ok(Done { row, now }),
+        (Ok(()), None) => Err(Failure::Internal),
+        (Err(refusal), row) => Err(Failure::Refused { refusal, row, now }),
+    }
 }

@@ -2,7 +2,7 @@
 //! writes, others read beside it, and time is [`Clock`]'s. What it wrote lately it
 //! keeps in memory, as long as nobody else writes ([`super::kept`]).
 
-use std::sync::{LazyLock, atomic::Ordering};
+use std::sync::{Arc, atomic::Ordering};
 
 use async_trait::async_trait;
 use baton_client::{Generation, Handover, LeaseName, Timestamp};
@@ -16,9 +16,10 @@ use super::{
     kept::{Mark, Shelf, Taken},
     record::{
         ClaimRecord, HandoverRecord, HeadRecord, LEASE_COLUMNS, LeaseRecord, TotalsRecord,
-        parse_names, read_all, status_text,
+        parse_names, read_all,
     },
     sql::{CLAIMS, append_handovers, move_head, save_leases, save_payload},
+    sqlite_renew,
     statement::{Arg, Statement, bind_all},
 };
 
@@ -27,9 +28,6 @@ const DIALECT: Dialect = Dialect { position: "instr" };
 /// Rows in one statement: below SQLite's bound of 32,766 values, and always
 /// one of a few sizes, so that statements stay prepared.
 const CHUNKS: [usize; 4] = [512, 64, 8, 1];
-
-/// Rows to renew in one statement: two to this power, or a lower one.
-const RENEWED_POWER_MAX: u32 = 10;
 
 /// A SQLite file.
 pub struct SqliteBackend {
@@ -132,7 +130,7 @@ struct SqliteTransaction {
     clock: Clock,
     kept: Taken,
     /// Rows to keep once this is on disk.
-    renewed: Vec<LeaseRow>,
+    renewed: Vec<Arc<LeaseRow>>,
     /// More was written than rows that were renewed.
     saved: bool,
 }
@@ -146,33 +144,8 @@ impl SqliteTransaction {
         Ok(())
     }
 
-    /// Reads rows that are to be renewed, and were not kept.
-    async fn read_to_renew(&mut self, names: &[LeaseName]) -> DbResult<Vec<LeaseRow>> {
-        static TEXTS: LazyLock<Vec<String>> = LazyLock::new(|| {
-            texts(|size| {
-                let places = vec!["?"; size].join(", ");
-                format!("select {LEASE_COLUMNS} from leases where name in ({places})")
-            })
-        });
-        let mut rows = Vec::with_capacity(names.len());
-        for (names, size, sql) in pieces(names, &TEXTS) {
-            let mut select = sqlx::query_as(AssertSqlSafe(sql));
-            for name in names {
-                select = select.bind(name.as_str());
-            }
-            for _ in names.len()..size {
-                select = select.bind(None::<&str>);
-            }
-            let records: Vec<LeaseRecord> = select.fetch_all(&mut *self.tx).await?;
-            for record in records {
-                rows.push(record.try_into()?);
-            }
-        }
-        Ok(rows)
-    }
-
     /// Reads rows that are to change, with their payloads.
-    async fn read_to_change(&mut self, names: &[LeaseName]) -> DbResult<Vec<LeaseRow>> {
+    async fn read_to_change(&mut self, names: &[LeaseName]) -> DbResult<Vec<Arc<LeaseRow>>> {
         let mut rows = Vec::with_capacity(names.len());
         for chunk in chunks(names) {
             let mut select = Statement::new("select ");
@@ -188,30 +161,11 @@ impl SqliteTransaction {
                 .fetch_all(&mut *self.tx)
                 .await?;
             for record in records {
-                rows.push(record.try_into()?);
+                rows.push(Arc::new(record.try_into()?));
             }
         }
         Ok(rows)
     }
-}
-
-/// One text for each number of rows to renew that is a power of two.
-fn texts(text: impl Fn(usize) -> String) -> Vec<String> {
-    (0..=RENEWED_POWER_MAX)
-        .map(|power| text(1 << power))
-        .collect()
-}
-
-/// Splits rows to renew into pieces, each with a text for so many rows, or for
-/// more: the places that are left take null, which is no lease's name.
-fn pieces<'a, T>(
-    rows: &'a [T],
-    texts: &'static [String],
-) -> impl Iterator<Item = (&'a [T], usize, &'static str)> {
-    rows.chunks(1 << RENEWED_POWER_MAX).map(|piece| {
-        let size = piece.len().next_power_of_two();
-        (piece, size, texts[size.ilog2() as usize].as_str())
-    })
 }
 
 #[async_trait]
@@ -229,7 +183,7 @@ impl Transaction for SqliteTransaction {
             }
         }
         match lock {
-            Lock::Renew => rows.extend(self.read_to_renew(&unknown).await?),
+            Lock::Renew => rows.extend(sqlite_renew::read(&mut self.tx, &unknown).await?),
             Lock::Change => rows.extend(self.read_to_change(names).await?),
         }
         Ok(Locked {
@@ -262,41 +216,9 @@ impl Transaction for SqliteTransaction {
         Ok(None)
     }
 
-    async fn renew(&mut self, rows: &[&LeaseRow]) -> DbResult<()> {
-        static TEXTS: LazyLock<Vec<String>> = LazyLock::new(|| {
-            texts(|size| {
-                let places = vec!["(?, ?, ?, ?, ?)"; size].join(", ");
-                format!(
-                    "with renewed (name, renewed_at, expires_at, ttl_ms, status) as (
-                        values {places}
-                    )
-                    update leases set
-                        renewed_at = renewed.renewed_at,
-                        expires_at = renewed.expires_at,
-                        ttl_ms = renewed.ttl_ms,
-                        status = renewed.status
-                    from renewed where leases.name = renewed.name"
-                )
-            })
-        });
-        for (rows, size, sql) in pieces(rows, &TEXTS) {
-            let mut update = sqlx::query(AssertSqlSafe(sql));
-            for row in rows {
-                let tenure = row.tenure.as_ref();
-                update = update
-                    .bind(row.name.as_str())
-                    .bind(tenure.map(|tenure| tenure.renewed_at.micros()))
-                    .bind(tenure.map(|tenure| tenure.expires_at.micros()))
-                    .bind(tenure.map(|tenure| tenure.ttl_ms as i64))
-                    .bind(status_text(row));
-            }
-            // What is not bound is null.
-            for _ in 5 * rows.len()..5 * size {
-                update = update.bind(None::<i64>);
-            }
-            update.execute(&mut *self.tx).await?;
-        }
-        self.renewed.extend(rows.iter().map(|row| (*row).clone()));
+    async fn renew(&mut self, rows: &[Arc<LeaseRow>]) -> DbResult<()> {
+        sqlite_renew::write(&mut self.tx, rows).await?;
+        self.renewed.extend(rows.iter().cloned());
         Ok(())
     }
 

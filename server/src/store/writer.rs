@@ -577,7 +577,7 @@ async fn lock_rows(
     }
     for row in locked.rows {
         if let Some(part) = batch.get_mut(&row.name) {
-            part.row = Some(row);
+            part.row = Some(Arc::unwrap_or_clone(row));
         }
     }
     Ok(batch

@@ -172,7 +172,7 @@ impl Transaction for FaultyTransaction {
         self.tx.fences(lease).await
     }
 
-    async fn renew(&mut self, rows: &[&LeaseRow]) -> DbResult<()> {
+    async fn renew(&mut self, rows: &[Arc<LeaseRow>]) -> DbResult<()> {
         let faults = self.faults.clone();
         faults.meet(Place::Write, self.tx.renew(rows)).await
     }
