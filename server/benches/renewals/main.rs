@@ -69,7 +69,8 @@ struct Options {
     /// Only this part: throughput or latency.
     #[arg(long)]
     part: Option<String>,
-    /// Only the server's renewals, for a profiler: singles or calls.
+    /// Only one measurement, for a profiler: singles, calls, or sql or batches,
+    /// which are the plain ones.
     #[arg(long)]
     just: Option<String>,
     /// What cargo says to every benchmark.
@@ -83,18 +84,13 @@ impl Options {
         any(&self.only, database) && any(&self.part, part)
     }
 
-    /// Renews on a server for a profiler to look at, if that is wanted.
-    async fn just(&self, server: &Server) -> Result<bool> {
-        let time = self.time();
-        let rate = match self.just.as_deref() {
-            None => return Ok(false),
-            Some("calls") => load::batches(server, CALLERS, CALL, time).await?,
-            Some(_) => load::singles(server, CONNECTIONS, time).await?,
-        };
-        let cpu = server.cpu()?;
-        progress(&format!(
-            "{rate:.0} a second; the server has run for {cpu:?}"
-        ));
+    /// Only one measurement, if that is wanted, for a profiler to look at.
+    async fn just(&self, what: &str, rate: impl Future<Output = Result<f64>>) -> Result<bool> {
+        if self.just.as_deref() != Some(what) {
+            return Ok(false);
+        }
+        progress("renewing");
+        progress(&format!("{:.0} a second", rate.await?));
         Ok(true)
     }
 
@@ -148,12 +144,19 @@ async fn postgres_throughput(options: &Options, report: &mut Report) -> Result<(
     let cluster = Postgres::start_with(DURABLE);
     let url = cluster.database().await;
     let server = Server::start(&url, LEASES).await?;
-    if options.just(&server).await? {
-        return Ok(());
-    }
     let floor = PostgresFloor::copy(&cluster, &url, LEASES).await?;
     let mut found: [Vec<f64>; 5] = Default::default();
     let time = options.time();
+    if options
+        .just("sql", async { floor.singles(CONNECTIONS, time) })
+        .await?
+        || options
+            .just("batches", floor.batches(CALLERS, BATCH, time))
+            .await?
+        || just_baton(options, &server).await?
+    {
+        return Ok(());
+    }
     for round in 0..options.rounds {
         let this = [
             floor.singles(CONNECTIONS, time)?,
@@ -198,16 +201,33 @@ async fn postgres_throughput(options: &Options, report: &mut Report) -> Result<(
     Ok(())
 }
 
+async fn just_baton(options: &Options, server: &Server) -> Result<bool> {
+    let time = options.time();
+    Ok(options
+        .just("singles", load::singles(server, CONNECTIONS, time))
+        .await?
+        || options
+            .just("calls", load::batches(server, CALLERS, CALL, time))
+            .await?)
+}
+
 async fn sqlite_throughput(options: &Options, report: &mut Report) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("baton.db");
     let server = Server::start(&format!("sqlite://{}", file.display()), LEASES).await?;
-    if options.just(&server).await? {
-        return Ok(());
-    }
     let floor = SqliteFloor::copy(&file, &folder.path().join("floor.db"), LEASES).await?;
     let mut found: [Vec<f64>; 5] = Default::default();
     let time = options.time();
+    if options
+        .just("sql", async { floor.updates(1, time) })
+        .await?
+        || options
+            .just("batches", async { floor.updates(BATCH, time) })
+            .await?
+        || just_baton(options, &server).await?
+    {
+        return Ok(());
+    }
     for round in 0..options.rounds {
         let this = [
             floor.updates(1, time)?,

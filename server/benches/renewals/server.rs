@@ -4,7 +4,6 @@ use std::{
     io::{BufRead as _, BufReader},
     net::SocketAddr,
     process::{Child, Command, Stdio},
-    time::Duration,
 };
 
 use anyhow::{Context as _, Result};
@@ -92,15 +91,6 @@ impl Server {
     /// How many leases are held.
     pub fn leases(&self) -> usize {
         self.generations.len()
-    }
-
-    /// How long its threads have run (on Linux).
-    pub fn cpu(&self) -> Result<Duration> {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.process.id()))?;
-        let (_, fields) = stat.rsplit_once(')').context("it has a name")?;
-        let ticks = fields.split_ascii_whitespace().skip(11).take(2);
-        let ticks: u64 = ticks.filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
-        Ok(Duration::from_millis(ticks * 10))
     }
 
     /// The request that renews a lease.
