@@ -159,6 +159,8 @@ async fn open_sqlite(address: &str) -> Result<SqliteDatabase, sqlx::Error> {
         // REPLACE fires delete triggers only with this; see the log's triggers.
         .pragma("recursive_triggers", "on")
         .pragma("trusted_schema", "off")
+        // The store copies the write-ahead log itself, beside its writer.
+        .pragma("wal_autocheckpoint", "0")
         .statement_cache_capacity(256);
     let file = options.get_filename().to_path_buf();
     let writer_number = Arc::new(AtomicU64::new(0));

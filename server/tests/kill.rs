@@ -46,6 +46,17 @@ impl Answered {
         self.count.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Waits until so much was answered, whatever it takes on this machine.
+    async fn grows(&self, count: u64) {
+        let enough = async {
+            while self.count.load(Ordering::Relaxed) < count {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        let patience = tokio::time::timeout(Duration::from_secs(60), enough);
+        patience.await.expect("the server answers");
+    }
+
     /// Whatever was answered is still so, or something newer.
     fn check(&self, kept: &BTreeMap<LeaseName, Lease>) {
         for (name, (generation, expires_at)) in &*self.leases.lock().expect("nobody panicked") {
@@ -165,14 +176,13 @@ async fn kept(client: &Client) -> BTreeMap<LeaseName, Lease> {
 async fn survives_twenty_kills(database: Option<String>) {
     let mut served = Served::on(database).await;
     let answered = Arc::new(Answered::default());
-    let mut busiest = 0;
     for round in 0..KILLS {
         let before = answered.count.load(Ordering::Relaxed);
         let holders: Vec<_> = (0..HOLDERS)
             .map(|me| tokio::spawn(hold(served.client(), me, answered.clone())))
             .collect();
         // At a different moment of the load each time.
-        tokio::time::sleep(Duration::from_millis(150 + 37 * (round % 7))).await;
+        answered.grows(before + 30 + 37 * (round % 7)).await;
         served.kill();
         for holder in holders {
             holder.abort();
@@ -182,13 +192,11 @@ async fn survives_twenty_kills(database: Option<String>) {
                 "a holder panicked"
             );
         }
-        busiest = busiest.max(answered.count.load(Ordering::Relaxed) - before);
         served.come_back().await;
         let client = served.client();
         // Nothing that was answered is lost.
         answered.check(&kept(&client).await);
     }
-    assert!(busiest > 30, "only {busiest} answers between two kills");
     let log = whole_log(&served.client()).await;
     check_chain(&log);
     assert!(log.len() as u64 > KILLS, "there was a load");

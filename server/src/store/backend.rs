@@ -46,6 +46,27 @@ pub struct Locked {
     pub busy: Vec<LeaseName>,
 }
 
+/// Where a part of the table of leases begins. The whole is read in parts, for
+/// nothing finds what is due by an index: renewals change when that is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// At the table's beginning.
+    Start,
+    /// After this lease.
+    After(String),
+    /// At this block.
+    Block(i64),
+}
+
+/// What is due in one part of the table.
+#[derive(Debug)]
+pub struct Due {
+    /// The leases.
+    pub names: Vec<LeaseName>,
+    /// Where the next part begins; `None` after the last one.
+    pub next: Option<Place>,
+}
+
 /// Where the two databases' dialects differ in lists.
 #[derive(Debug, Clone, Copy)]
 pub struct Dialect {
@@ -62,8 +83,10 @@ pub trait Backend: Send + Sync + 'static {
     /// Begins a transaction that sees one moment of the database.
     async fn read(&self) -> DbResult<Box<dyn Reading>>;
 
-    /// Leases with something due at the database's time, at most `limit`.
-    async fn due(&self, limit: u32) -> DbResult<Vec<LeaseName>>;
+    /// Leases with something due at the database's time, among those of the
+    /// next part of the table. Whatever moves to another part meanwhile is
+    /// found in the next round.
+    async fn due(&self, from: &Place) -> DbResult<Due>;
 
     /// Waits until another server may have added to the log. Only a hint:
     /// nothing relies on it.

@@ -2,21 +2,17 @@
 //! condition, whoever asks. The log's is in [`super::history`].
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use baton_client::{
-    Attention, LeaseName, LeaseQuery, LeaseSort, LeaseState, Timestamp, limits::PAGE_DEFAULT,
-};
+use baton_client::{LeaseName, LeaseQuery, LeaseSort, LeaseState, Timestamp, limits::PAGE_DEFAULT};
 use serde::{Deserialize, Serialize};
 
-use crate::rules::{LeaseRow, view};
+use crate::rules::LeaseRow;
 
 use super::{
+    attention,
     backend::Dialect,
     record::LEASE_COLUMNS,
     statement::{Arg, Statement},
 };
-
-/// For how long a change of hands counts as recent, in microseconds.
-const FLAPPING_WINDOW: i64 = 300_000_000;
 
 /// Where a page begins: after this row of the page before.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,14 +35,22 @@ pub fn leases(
     dialect: Dialect,
 ) -> Result<Statement, BadCursor> {
     let sort = query.sort.unwrap_or_default();
+    let after = query.cursor.as_deref().map(read_lease_cursor).transpose()?;
+    if after.as_ref().is_some_and(|cursor| cursor.sort != sort) {
+        return Err(BadCursor);
+    }
+    if sort == LeaseSort::Attention {
+        return Ok(by_attention(query, now, dialect, after));
+    }
     let mut statement = Statement::new("select ");
     statement
         .push(LEASE_COLUMNS)
         .push(" from leases where true");
     filter(&mut statement, query, now, dialect);
-    let after = query.cursor.as_deref().map(read_lease_cursor).transpose()?;
-    if after.as_ref().is_some_and(|cursor| cursor.sort != sort) {
-        return Err(BadCursor);
+    if query.attention == Some(true) {
+        statement.push(" and (");
+        attention::any(&mut statement, now);
+        statement.push(")");
     }
     match sort {
         LeaseSort::Name => {
@@ -55,14 +59,55 @@ pub fn leases(
             }
             statement.push(" order by name");
         }
-        LeaseSort::Attention => keyset(&mut statement, Key::Attention(now), after, ">"),
-        LeaseSort::Expires => keyset(&mut statement, Key::Expires, after, ">"),
+        LeaseSort::Attention | LeaseSort::Expires => {
+            keyset(&mut statement, Key::Expires, after, ">")
+        }
         LeaseSort::Changed => keyset(&mut statement, Key::Changed, after, "<"),
     }
     statement
         .push(" limit ")
         .bind(Arg::Int(Some(page(query.limit) as i64 + 1)));
     Ok(statement)
+}
+
+/// The leases of a page in the order of [`attention`]: for each rank so many as
+/// a page has, and of these again so many.
+fn by_attention(
+    query: &LeaseQuery,
+    now: Timestamp,
+    dialect: Dialect,
+    after: Option<LeaseCursor>,
+) -> Statement {
+    let limit = Arg::Int(Some(page(query.limit) as i64 + 1));
+    let from = after.as_ref().map_or(0, |after| after.key);
+    let to = match query.attention {
+        Some(true) => attention::CALM - 1,
+        _ => attention::CALM,
+    };
+    let mut statement = Statement::new("select ");
+    statement.push(LEASE_COLUMNS).push(" from (");
+    for rank in from..=to {
+        statement
+            .push(if rank == from { "" } else { " union all " })
+            .push("select * from (select ")
+            .bind(Arg::Int(Some(rank)))
+            .push(" as rank, ")
+            .push(LEASE_COLUMNS)
+            .push(" from leases where ");
+        attention::ranks(&mut statement, rank, now);
+        filter(&mut statement, query, now, dialect);
+        if let Some(after) = after.as_ref().filter(|after| after.key == rank) {
+            statement.push(" and name > ").bind(Arg::text(&after.name));
+        }
+        statement
+            .push(" order by name limit ")
+            .bind(limit.clone())
+            .push(") as ranked");
+    }
+    statement
+        .push(") as leases order by rank, name limit ")
+        .bind(limit);
+    statement
 }
 
 /// One lease with its payload.
@@ -83,7 +128,7 @@ pub fn totals(now: Timestamp) -> Statement {
     statement.push(" then 1 else 0 end), 0) as lapsed, ");
     statement.push("coalesce(sum(case when paused is not null then 1 else 0 end), 0) as paused, ");
     statement.push("coalesce(sum(case when ");
-    push_flapping(&mut statement, now);
+    attention::flapping(&mut statement, now);
     statement.push(" then 1 else 0 end), 0) as flapping from leases");
     statement
 }
@@ -117,11 +162,6 @@ fn filter(statement: &mut Statement, query: &LeaseQuery, now: Timestamp, dialect
             push_lapsed(statement, now);
         }
     }
-    if query.attention == Some(true) {
-        statement.push(" and ");
-        push_attention(statement, now);
-        statement.push(" < 4");
-    }
 }
 
 /// Adds that a column starts with a prefix.
@@ -151,28 +191,9 @@ fn push_lapsed(statement: &mut Statement, now: Timestamp) {
         .bind(Arg::Int(Some(now.micros())));
 }
 
-fn push_flapping(statement: &mut Statement, now: Timestamp) {
-    statement
-        .push("sixth_hand_at > ")
-        .bind(Arg::Int(Some(now.micros() - FLAPPING_WINDOW)));
-}
-
-/// 0 lapsed, 1 flapping, 2 blocked, 3 asked to step down, 4 nothing: as
-/// `baton_client::Attention` has it.
-fn push_attention(statement: &mut Statement, now: Timestamp) {
-    statement.push("(case when ");
-    push_lapsed(statement, now);
-    statement.push(" then 0 when ");
-    push_flapping(statement, now);
-    statement.push(" then 1 when blocked_until > ");
-    statement.bind(Arg::Int(Some(now.micros())));
-    statement.push(" then 2 when step_down is not null then 3 else 4 end)");
-}
-
 /// A sort key that is a whole number.
 #[derive(Clone, Copy)]
 enum Key {
-    Attention(Timestamp),
     Expires,
     Changed,
 }
@@ -180,7 +201,6 @@ enum Key {
 impl Key {
     fn push(self, statement: &mut Statement) {
         match self {
-            Self::Attention(now) => push_attention(statement, now),
             Self::Expires => {
                 statement.push("coalesce(expires_at, 9223372036854775807)");
             }
@@ -219,13 +239,7 @@ pub fn lease_cursor(query: &LeaseQuery, last: &LeaseRow, now: Timestamp) -> Stri
     let sort = query.sort.unwrap_or_default();
     let key = match sort {
         LeaseSort::Name => 0,
-        LeaseSort::Attention => match view(last, now).attention() {
-            Some(Attention::Lapsed) => 0,
-            Some(Attention::Flapping) => 1,
-            Some(Attention::Blocked) => 2,
-            Some(Attention::SteppingDown) => 3,
-            None => 4,
-        },
+        LeaseSort::Attention => attention::rank(last, now),
         LeaseSort::Expires => last
             .tenure
             .as_ref()

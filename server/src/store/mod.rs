@@ -7,7 +7,8 @@
 //! [`sql`] and [`listing`].
 
 mod alike;
-pub mod backend;
+pub mod attention;
+mod backend;
 mod clock;
 pub mod events;
 mod history;
@@ -23,6 +24,7 @@ mod record;
 mod renew;
 mod sql;
 mod sqlite;
+mod sqlite_checkpoint;
 mod sqlite_renew;
 mod statement;
 mod sweeper;
@@ -254,9 +256,8 @@ impl Store {
     }
 
     /// Settles what is due on leases, each with so much patience if somebody
-    /// else has locked it. Says whether any was settled, and which stayed
-    /// locked.
-    async fn settle(&self, names: Vec<LeaseName>, patience: Duration) -> (bool, Vec<LeaseName>) {
+    /// else has locked it. Says which stayed locked.
+    async fn settle(&self, names: Vec<LeaseName>, patience: Duration) -> Vec<LeaseName> {
         let (many, receiver) = Many::new(names.len());
         let give_up = Instant::now() + patience;
         for (i, name) in names.iter().enumerate() {
@@ -272,12 +273,11 @@ impl Store {
         drop(many);
         // Whatever is still due will be found again.
         let answers = receiver.await.unwrap_or_default();
-        let settled = answers.iter().any(Result::is_ok);
         let answered = names.into_iter().zip(answers);
-        let locked = answered
+        answered
             .filter(|(_, answer)| matches!(answer, Err(Failure::Locked)))
-            .map(|(name, _)| name);
-        (settled, locked.collect())
+            .map(|(name, _)| name)
+            .collect()
     }
 
     /// Adds to an answer what the log knows about it.

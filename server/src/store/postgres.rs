@@ -16,7 +16,7 @@ use tokio::sync::Mutex;
 use crate::{chain::Head, rules::LeaseRow};
 
 use super::{
-    backend::{Backend, Busy, DbResult, Dialect, Lock, Locked, Reading, Transaction},
+    backend::{Backend, Busy, DbResult, Dialect, Due, Lock, Locked, Place, Reading, Transaction},
     postgres_renew::{self, Kept, Version},
     record::{
         ClaimRecord, HandoverRecord, HeadRecord, LEASE_COLUMNS, LeaseRecord, TotalsRecord,
@@ -30,6 +30,9 @@ const DIALECT: Dialect = Dialect { position: "strpos" };
 
 /// The channel on which servers tell each other that the log grew.
 const CHANNEL: &str = "baton_log";
+
+/// Blocks of the table in which to look at once for what is due.
+const PART: i64 = 256;
 
 /// Rows in one statement: below PostgreSQL's bound of 65,535 values.
 const CHUNK: usize = 1_000;
@@ -106,19 +109,32 @@ impl Backend for PostgresBackend {
         Ok(Box::new(PostgresReading { tx }))
     }
 
-    async fn due(&self, limit: u32) -> DbResult<Vec<LeaseName>> {
-        let names: Vec<String> = sqlx::query_scalar(
+    async fn due(&self, from: &Place) -> DbResult<Due> {
+        let block = match from {
+            Place::Block(block) => *block,
+            Place::Start | Place::After(_) => 0,
+        };
+        let (names, blocks): (Vec<String>, i64) = sqlx::query_as(
             "with clock as materialized (
                 select (extract(epoch from clock_timestamp()) * 1000000)::bigint as now
             )
-            select name from leases, clock
-            where (expires_at <= now and not lapsed) or step_down_deadline <= now
-            limit $1",
+            select
+                coalesce((
+                    select array_agg(name) from leases, clock
+                    where ctid >= format('(%s,0)', $1::bigint)::tid
+                        and ctid < format('(%s,0)', $2::bigint)::tid
+                        and ((expires_at <= now and not lapsed) or step_down_deadline <= now)
+                ), '{}'),
+                pg_relation_size('leases') / current_setting('block_size')::bigint",
         )
-        .bind(i64::from(limit))
-        .fetch_all(&self.readers)
+        .bind(block)
+        .bind(block + PART)
+        .fetch_one(&self.readers)
         .await?;
-        parse_names(names)
+        Ok(Due {
+            names: parse_names(names)?,
+            next: (block + PART < blocks).then_some(Place::Block(block + PART)),
+        })
     }
 
     async fn notified(&self) {

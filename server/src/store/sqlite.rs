@@ -11,7 +11,7 @@ use sqlx::{AssertSqlSafe, Sqlite};
 use crate::{chain::Head, database::SqliteDatabase, rules::LeaseRow};
 
 use super::{
-    backend::{Backend, Busy, DbResult, Dialect, Lock, Locked, Reading, Transaction},
+    backend::{Backend, Busy, DbResult, Dialect, Due, Lock, Locked, Place, Reading, Transaction},
     clock::Clock,
     kept::{Mark, Shelf, Taken},
     record::{
@@ -19,11 +19,14 @@ use super::{
         parse_names, read_all,
     },
     sql::{CLAIMS, append_handovers, move_head, save_leases, save_payload},
-    sqlite_renew,
+    sqlite_checkpoint, sqlite_renew,
     statement::{Arg, Statement, bind_all},
 };
 
 const DIALECT: Dialect = Dialect { position: "instr" };
+
+/// Leases among which to look at once for what is due.
+const PART: i64 = 2_000;
 
 /// Rows in one statement: below SQLite's bound of 32,766 values, and always
 /// one of a few sizes, so that statements stay prepared.
@@ -51,6 +54,7 @@ impl SqliteBackend {
         )
         .fetch_one(&database.writer)
         .await?;
+        sqlite_checkpoint::keep_short(&database);
         Ok(Self {
             clock: Clock::start(Timestamp::from_micros(newest)),
             database,
@@ -89,17 +93,32 @@ impl Backend for SqliteBackend {
         }))
     }
 
-    async fn due(&self, limit: u32) -> DbResult<Vec<LeaseName>> {
-        let names: Vec<String> = sqlx::query_scalar(
-            "select name from leases
-            where (expires_at <= $1 and not lapsed) or step_down_deadline <= $1
-            limit $2",
+    async fn due(&self, from: &Place) -> DbResult<Due> {
+        let after = match from {
+            Place::After(name) => name.as_str(),
+            Place::Start | Place::Block(_) => "",
+        };
+        let mut part: Vec<(String, bool)> = sqlx::query_as(
+            "with part as materialized (
+                select name, (expires_at <= $1 and not lapsed) is true
+                    or (step_down_deadline <= $1) is true as due
+                from leases where name > $2 order by name limit $3
+            )
+            select name, due from part
+            where due or name = (select max(name) from part)
+            order by name",
         )
         .bind(self.clock.now().micros())
-        .bind(limit)
+        .bind(after)
+        .bind(PART)
         .fetch_all(&self.database.readers)
         .await?;
-        parse_names(names)
+        let next = part.last().map(|(name, _)| Place::After(name.clone()));
+        part.retain(|(_, due)| *due);
+        Ok(Due {
+            names: parse_names(part.into_iter().map(|(name, _)| name).collect())?,
+            next,
+        })
     }
 
     async fn notified(&self) {

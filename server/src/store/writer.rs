@@ -36,6 +36,9 @@ use super::{
 const BATCH: usize = 1_024;
 /// Most leases in one transaction that may log, lapses among them.
 const CHANGES: usize = 500;
+/// From how many renewals on a batch has company. Smaller ones go one at a
+/// time: while one commits, the next one grows.
+const LARGE: usize = 256;
 /// How long a transaction may take before and at its commit.
 const TRANSACTION_TIMEOUT: Duration = Duration::from_secs(8);
 /// How long the side lane waits for a row at a time.
@@ -172,9 +175,12 @@ async fn renew_lane(
         let Some(jobs) = waiting.recv().await else {
             return;
         };
+        // Whoever was answered just now may ask again at once.
+        tokio::task::yield_now().await;
         let jobs = drain(&mut waiting, jobs, BATCH).await;
-        drop(waiting);
+        let turn = (jobs.len() < LARGE).then_some(waiting);
         renew(&lanes, jobs).await;
+        drop(turn);
     }
 }
 

@@ -7,7 +7,9 @@ use baton_client::{Generation, Handover, LeaseName, Timestamp};
 use tokio::sync::oneshot;
 
 use super::super::{
-    backend::{Backend, Busy, DbResult, Dialect, Lock, Locked, Reading, Transaction},
+    backend::{
+        Backend, Busy, DbResult, Dialect, Due, Lock, Locked, Place as From, Reading, Transaction,
+    },
     postgres::PostgresBackend,
     record::ClaimRecord,
     sqlite::SqliteBackend,
@@ -116,8 +118,8 @@ impl Backend for Faulty {
         self.backend.read().await
     }
 
-    async fn due(&self, limit: u32) -> DbResult<Vec<LeaseName>> {
-        self.backend.due(limit).await
+    async fn due(&self, from: &From) -> DbResult<Due> {
+        self.backend.due(from).await
     }
 
     async fn notified(&self) {

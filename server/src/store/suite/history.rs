@@ -159,17 +159,13 @@ async fn leases_are_found_by_every_filter(database: TestDatabase) {
     let store = some_history(&database).await;
     let brief = acquire(taking_for("Zoë", 1));
     store.ask("brief", brief).await.expect("is free");
+    // It needs attention once its lapse is in the log.
     eventually("the lapse", || async {
-        let state = Some(LeaseState::Lapsed);
-        let lapsed = names(
-            &store,
-            LeaseQuery {
-                state,
-                ..LeaseQuery::default()
-            },
-        )
-        .await;
-        (lapsed == ["brief"]).then_some(())
+        let attention = LeaseQuery {
+            attention: Some(true),
+            ..LeaseQuery::default()
+        };
+        (names(&store, attention).await == ["brief"]).then_some(())
     })
     .await;
     store
@@ -214,7 +210,20 @@ async fn leases_are_found_by_every_filter(database: TestDatabase) {
         attention: Some(true),
         ..none()
     };
-    assert_eq!(names(&store, attention).await, ["brief", "web2"]);
+    assert_eq!(names(&store, attention.clone()).await, ["brief", "web2"]);
+    let by_attention = LeaseQuery {
+        sort: Some(LeaseSort::Attention),
+        ..attention
+    };
+    assert_eq!(names(&store, by_attention).await, ["brief", "web2"]);
+    let all_by_attention = LeaseQuery {
+        sort: Some(LeaseSort::Attention),
+        ..none()
+    };
+    assert_eq!(
+        names(&store, all_by_attention).await,
+        ["brief", "web2", "db.main", "db.replica", "web"]
+    );
     // And the numbers agree with the lists.
     let totals = store.totals().await.expect("it answers");
     assert_eq!(
