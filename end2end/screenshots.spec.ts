@@ -50,3 +50,62 @@ for (const colorScheme of ['light', 'dark'] as const) {
     });
   }
 }
+
+for (const colorScheme of ['light', 'dark'] as const) {
+  for (const [device, viewport] of [
+    ['desktop', { width: 1280, height: 800 }],
+    ['phone', { width: 390, height: 844 }],
+  ] as const) {
+    test(`pages that ask, ${device}, ${colorScheme}`, async ({ browser }) => {
+      test.setTimeout(120_000);
+      const server = await Server.start();
+      const page = await browser.newPage({ baseURL: server.url, colorScheme, viewport });
+      await signIn(page, server);
+      await fill(server);
+      await server.holder.acquire('payroll.close', 'worker-eu-1 / 02aa', { ttl_ms: 30_000 });
+      await (await server.admin()).protect('payroll.close', 'payroll');
+      const shoot = async (state: string, path?: string) => {
+        if (path) await page.goto(path);
+        await page.screenshot({ path: `screenshots/${state}-${device}-${colorScheme}.png`, fullPage: true });
+      };
+      const force = '/leases/fleet.manager/force-release?reason=Wedged in discovery, renews but makes no progress&incident=INC-4711';
+      await shoot('force-release', force);
+      await server.holder.release(await server.holder.get('fleet.manager'));
+      await server.holder.acquire('fleet.manager', 'replica-c / 55e2', { ttl_ms: 40_000 });
+      await page.locator('.dialog form button[type=submit]').click();
+      await expect(page.locator('[data-part="moved"]')).toBeVisible();
+      await shoot('force-release-moved');
+      await shoot('force-release-protected', '/leases/payroll.close/force-release');
+      await page.getByLabel('Why?').fill(' ');
+      await page.getByLabel('Type the lease’s name').fill('payroll');
+      await page.locator('.dialog form button[type=submit]').click();
+      await expect(page.getByRole('alert')).toBeVisible();
+      await shoot('force-release-wrong');
+      await shoot('step-down', '/leases/payroll.close/step-down');
+      await shoot('pause', '/leases/payroll.close/pause');
+      await shoot('unpause', '/leases/deploy.staging/unpause');
+      await shoot('no-such-lease', '/leases/no.such.lease/force-release');
+      await shoot('many', '/act?search=a');
+      await shoot('many-no-filter', '/act');
+      await page.goto('/act?prefix=b');
+      await page.getByLabel('Why?').fill('db-2 must go');
+      await page.getByRole('button', { name: /Do it/ }).click();
+      await expect(page.locator('[data-part="outcome"]')).toBeVisible();
+      await shoot('many-outcome');
+      await server.user('ana', 'operator', 'a long password');
+      await server.user('ben.of.the.night.shift', 'viewer', 'a long password');
+      for (const path of ['/users', '/users/new', '/users/edit?name=ana', '/tokens', '/tokens/new', '/tokens/edit?name=holder', '/password', '/connect']) {
+        await shoot(path.slice(1).split('?')[0].replace('/', '-'), path);
+      }
+      await page.goto('/tokens/new');
+      await page.getByLabel('Name').first().fill('ci');
+      await page.getByRole('button', { name: 'Create a token' }).click();
+      await expect(page.locator('[data-part="secret"]')).toBeVisible();
+      await shoot('token-made');
+      expect((await page.goto('/users/edit?name=nobody'))!.status()).toBe(404);
+      await shoot('not-found');
+      await page.close();
+      await server.stop();
+    });
+  }
+}

@@ -85,12 +85,28 @@ export class Server {
     return stdout.trim();
   }
 
+  /** A user made by the command line, beside the running server. */
+  async user(name: string, role: string, password: string): Promise<void> {
+    const args = ['user', 'create', name, '--role', role, '--password-stdin', '--database', this.database];
+    const made = promisify(execFile)(PROGRAM, args, { cwd: this.folder });
+    made.child.stdin!.end(password);
+    await made;
+  }
+
   get holder(): Api {
     return new Api(this.url, this.holderToken);
   }
 
-  async operator(): Promise<Api> {
-    const token = await this.token('operator');
+  operator(): Promise<Api> {
+    return this.api('operator');
+  }
+
+  admin(): Promise<Api> {
+    return this.api('admin');
+  }
+
+  private async api(role: string): Promise<Api> {
+    const token = await this.token(role);
     // The server notices new tokens within a second.
     const known = () =>
       fetch(`${this.url}/api/v1/leases`, { headers: { authorization: `Bearer ${token}` } }).then((response) => response.ok);
@@ -100,7 +116,18 @@ export class Server {
 }
 
 /** The parts of a lease that the tests look at. */
-export type Lease = { lease: string; state: string; holder: string | null; generation: number; remaining_ms: number; now: string };
+export type Lease = { lease: string; state: string; holder: string | null; generation: number; remaining_ms: number; attempt: number; now: string };
+
+/** The parts of an entry of the history that the tests look at. */
+export type Handover = {
+  seq: number;
+  event: string;
+  reason: string;
+  incident: string | null;
+  actor: string;
+  holder: string | null;
+  generation: number;
+};
 
 export class Api {
   constructor(
@@ -128,11 +155,23 @@ export class Api {
     return this.call('POST', `leases/${lease}/pause`, { reason });
   }
 
+  protect(lease: string, reason: string): Promise<Lease> {
+    return this.call('POST', `leases/${lease}/protect`, { reason });
+  }
+
+  /** The newest entry of a lease's history. */
+  async newest(lease: string): Promise<Handover> {
+    const response = await fetch(`${this.url}/api/v1/handovers?lease=${lease}&limit=1`, {
+      headers: { authorization: `Bearer ${this.token}` },
+    });
+    return (await response.json()).items[0];
+  }
+
   get(lease: string): Promise<Lease> {
     return this.call('GET', `leases/${lease}`);
   }
 
-  private async call(method: string, path: string, body?: object): Promise<Lease> {
+  async call(method: string, path: string, body?: object): Promise<Lease> {
     const response = await fetch(`${this.url}/api/v1/${path}`, {
       method,
       headers: { authorization: `Bearer ${this.token}`, ...(body && { 'content-type': 'application/json' }) },

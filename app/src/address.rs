@@ -205,6 +205,18 @@ pub fn safe_next(next: &str) -> &str {
     }
 }
 
+/// `?a=x&b=y` of these fields, or nothing without any.
+pub fn query_of<'a>(fields: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
+    let mut query = String::new();
+    for (field, value) in fields {
+        query.push(if query.is_empty() { '?' } else { '&' });
+        query.push_str(field);
+        query.push('=');
+        encode(value, &mut query);
+    }
+    query
+}
+
 /// Appends `value` so that it stands for itself in a query.
 fn encode(value: &str, href: &mut String) {
     for byte in value.bytes() {

@@ -92,7 +92,7 @@ pub fn render<V: IntoView>(document: Document, body: impl FnOnce() -> V) -> Stri
                     <meta charset="utf-8" />
                     <meta name="viewport" content="width=device-width, initial-scale=1" />
                     <meta name="robots" content="noindex" />
-                    <title>{title} " · Baton"</title>
+                    <title>{format!("{title} · Baton")}</title>
                     {reload}
                     <link rel="icon" href="/favicon.svg" type="image/svg+xml" />
                     <link rel="stylesheet" href="/pkg/baton.css" />

@@ -1,8 +1,12 @@
 //! The bar at the top: what this is, as of when, and who looks.
 
+use baton_client::Timestamp;
 use leptos::prelude::*;
 
-use crate::{Viewer, address::sign_in_href, live::Live, live_clock::LiveClock, nav::Nav};
+use crate::{
+    Viewer, address::sign_in_href, countdown::time_of_day, live::Live, live_clock::LiveClock,
+    nav::Nav,
+};
 
 /// The name, which leads home.
 #[component]
@@ -21,12 +25,14 @@ pub fn Brand() -> impl IntoView {
 }
 
 /// The bar. `here` is the page's own address, query included, to come back to
-/// after signing in; `live` is for a page that shows as of when it is true.
+/// after signing in; `live` is for a page that shows as of when it is true, and
+/// `as_of` for one that stands still.
 #[component]
 pub fn Header(
     viewer: Option<Viewer>,
     here: String,
     #[prop(optional)] live: Option<Live>,
+    #[prop(optional_no_strip)] as_of: Option<Timestamp>,
 ) -> impl IntoView {
     let path = here.split('?').next().unwrap_or_default().to_owned();
     let role = viewer.as_ref().map(|viewer| viewer.role);
@@ -42,6 +48,17 @@ pub fn Header(
                                 <LiveClock live />
                             </span>
                         }
+                    })}
+                {as_of
+                    .map(|now| {
+                        view! {
+                            <span class="live" title="The database’s clock">
+                                <i aria-hidden="true"></i>
+                                <span data-part="as-of">
+                                    {format!("As of {} UTC", time_of_day(now))}
+                                </span>
+                            </span>
+                        }
                     })} <Who viewer here />
             </div>
         </header>
@@ -53,10 +70,10 @@ pub fn Header(
 fn Who(viewer: Option<Viewer>, here: String) -> impl IntoView {
     match viewer {
         Some(viewer) if !viewer.anonymous => view! {
-            <span class="who">
-                <bdi title=viewer.name.clone()>{viewer.name.clone()}</bdi>
+            <a class="who" href="/password" title="Change your password">
+                <bdi>{viewer.name.clone()}</bdi>
                 <span class="muted">{viewer.role.as_str()}</span>
-            </span>
+            </a>
             <form class="inline" method="post" action="/sign-out">
                 <button class="quiet" type="submit">
                     "Sign out"

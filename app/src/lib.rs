@@ -67,6 +67,8 @@ mod empty_list;
 #[cfg(feature = "ssr")]
 mod header;
 #[cfg(feature = "ssr")]
+mod incident;
+#[cfg(feature = "ssr")]
 mod message;
 #[cfg(feature = "ssr")]
 mod nav;
@@ -74,6 +76,10 @@ mod nav;
 mod pages;
 #[cfg(feature = "ssr")]
 mod search_form;
+
+// Pages that ask before something is done.
+#[cfg(feature = "ssr")]
+pub mod plain;
 
 #[cfg(feature = "ssr")]
 pub use backstage::{Answer, Backstage};

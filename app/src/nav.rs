@@ -9,23 +9,37 @@ struct Place {
     name: &'static str,
     /// Who has a use for it.
     least: Role,
-    /// It is a plain page: the browser loads it, not the script.
-    plain: bool,
 }
 
-const PLACES: [Place; 1] = [Place {
-    path: "/",
-    name: "Leases",
-    least: Role::Viewer,
-    plain: false,
-}];
+const PLACES: [Place; 4] = [
+    Place {
+        path: "/",
+        name: "Leases",
+        least: Role::Viewer,
+    },
+    Place {
+        path: "/connect",
+        name: "Connect",
+        least: Role::Viewer,
+    },
+    Place {
+        path: "/users",
+        name: "Users",
+        least: Role::Admin,
+    },
+    Place {
+        path: "/tokens",
+        name: "Tokens",
+        least: Role::Admin,
+    },
+];
 
 /// The links. `path` is the page's own; a page below another counts to it.
 #[component]
 pub fn Nav(#[prop(into)] path: String, role: Option<Role>) -> impl IntoView {
     let role = role.unwrap_or(Role::Viewer);
     let here = |place: &Place| match place.path {
-        "/" => path == "/" || path.starts_with("/leases"),
+        "/" => path == "/" || path.starts_with("/leases") || path == "/act",
         place => path == place || path.starts_with(&format!("{place}/")),
     };
     let links = PLACES
@@ -35,7 +49,6 @@ pub fn Nav(#[prop(into)] path: String, role: Option<Role>) -> impl IntoView {
             view! {
                 <a
                     href=place.path
-                    rel=place.plain.then_some("external")
                     aria-current=here(place).then_some("page")
                 >
                     {place.name}

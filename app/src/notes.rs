@@ -62,7 +62,8 @@ pub fn notes(lease: &Lease) -> Vec<Note> {
     notes
 }
 
-fn who(actor: &Actor) -> String {
+/// Who it was, for people.
+pub(crate) fn who(actor: &Actor) -> String {
     match actor {
         Actor::User(name) => name.clone(),
         Actor::Token(name) => format!("token {name}"),

@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-use crate::address::{Asked, SORTS, Show};
+use crate::address::{Asked, SORTS, Show, query_of};
 
 /// The form, set to what is asked. Where the page is live, a choice takes effect
 /// at once (see `wake`).
@@ -20,6 +20,19 @@ pub fn SearchForm(asked: Asked) -> impl IntoView {
             <option value=word selected=order == asked.sort>
                 {words}
             </option>
+        }
+    });
+    let act = asked.filters().then(|| {
+        let fields = [
+            ("search", asked.search.as_str()),
+            ("state", asked.show.as_str()),
+        ];
+        let said = fields.into_iter().filter(|(_, value)| !value.is_empty());
+        let href = format!("/act{}", query_of(said));
+        view! {
+            <a class="button act" href=href>
+                "Act on these"
+            </a>
         }
     });
     view! {
@@ -41,6 +54,7 @@ pub fn SearchForm(asked: Asked) -> impl IntoView {
             <select name="sort" aria-label="Order" data-at-once>
                 {sorts.collect_view()}
             </select>
+            {act}
         </form>
     }
 }

@@ -49,7 +49,7 @@ fn sqlite_file(address: &str) -> Option<String> {
 impl From<PeopleError> for Failure {
     fn from(error: PeopleError) -> Self {
         let exit = match error {
-            PeopleError::Invalid(_) => Exit::Usage,
+            PeopleError::Invalid(_) | PeopleError::Prefix(_) => Exit::Usage,
             PeopleError::Taken(_)
             | PeopleError::UnknownUser(_)
             | PeopleError::UnknownToken(_)

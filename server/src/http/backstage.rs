@@ -11,7 +11,7 @@ use crate::{
     store::StoreError,
 };
 
-use super::{Site, answer::Oops, parse};
+use super::{Site, answer::Oops, parse, plain::viewer};
 
 /// One request's way to the store.
 #[derive(Clone)]
@@ -70,11 +70,7 @@ impl Backstage for Behind {
                 .recognise(&self.headers)
                 .await
                 .map_err(|oops| *oops.0)?;
-            Ok(caller.role().map(|role| Viewer {
-                name: caller.name().unwrap_or("anyone").to_owned(),
-                role,
-                anonymous: caller.is_anonymous(),
-            }))
+            Ok(viewer(&caller))
         })
     }
 

@@ -23,7 +23,7 @@ impl Call {
     /// The JSON body, at most `bytes_max` long.
     pub async fn json<T: DeserializeOwned>(&mut self, bytes_max: usize) -> Result<T, Oops> {
         expect_json(&self.headers)?;
-        read_json(&read(std::mem::take(&mut self.body), bytes_max).await?)
+        read_json(&read(self.take_body(), bytes_max).await?)
     }
 
     /// The query.

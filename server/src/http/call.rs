@@ -1,6 +1,9 @@
 //! One API call: recognised, authorised, and read.
 
-use std::{net::IpAddr, net::SocketAddr, sync::Arc};
+use std::{
+    net::{IpAddr, SocketAddr},
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use crate::{
     people::{Access, Caller, authorise},
@@ -9,7 +12,7 @@ use crate::{
 use axum::{
     body::Body,
     extract::RawPathParams,
-    http::{HeaderMap, Request, request::Parts},
+    http::{HeaderMap, Uri, request::Parts},
 };
 use baton_client::{Code, LeaseName};
 
@@ -29,12 +32,15 @@ pub struct Call {
     lease: Option<LeaseName>,
     /// The number in the path.
     seq: Option<String>,
+    /// The address that was called.
+    pub uri: Uri,
     /// The query, as it came.
     pub query: String,
     /// The headers.
     pub headers: HeaderMap,
-    /// The body, not read yet.
-    pub body: Body,
+    /// The body, not read yet; in a mutex only so that a call can be looked at
+    /// from several threads.
+    body: Mutex<Body>,
 }
 
 impl Call {
@@ -45,9 +51,8 @@ impl Call {
         route: &'static Route,
         peer: SocketAddr,
         params: Result<RawPathParams, ()>,
-        request: Request<Body>,
+        parts: &Parts,
     ) -> Result<Self, Oops> {
-        let (parts, body) = request.into_parts();
         // What anybody may ask for does not depend on who asks, nor on whether
         // the database can tell.
         let caller = match route.access {
@@ -72,15 +77,28 @@ impl Call {
         let lease = lease?;
         Ok(Self {
             address: site.address(&parts.headers, peer),
-            request_id: request_id(&parts),
+            request_id: request_id(parts),
             lease,
             seq: param("seq"),
             query: parts.uri.query().unwrap_or_default().to_owned(),
-            headers: parts.headers,
+            uri: parts.uri.clone(),
+            headers: parts.headers.clone(),
             site,
             caller,
-            body,
+            body: Mutex::new(Body::empty()),
         })
+    }
+
+    /// The call with its body, which is not needed to admit it.
+    pub fn with_body(mut self, body: Body) -> Self {
+        self.body = Mutex::new(body);
+        self
+    }
+
+    /// The body, once.
+    pub fn take_body(&mut self) -> Body {
+        let body = self.body.get_mut().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(body)
     }
 
     /// The lease in the path.
@@ -115,7 +133,7 @@ fn parse_lease(text: String) -> Result<LeaseName, Oops> {
 }
 
 /// The id that the server gave a request.
-fn request_id(parts: &Parts) -> String {
+pub(super) fn request_id(parts: &Parts) -> String {
     let id = parts.extensions.get::<RequestId>();
     id.map_or_else(String::new, |id| id.as_str().to_owned())
 }

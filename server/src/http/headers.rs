@@ -16,6 +16,10 @@ use super::{Site, answer::Oops};
 /// For everything that is not a page: nothing may be loaded by it.
 const NOTHING: &str = "default-src 'none'; frame-ancestors 'none'";
 
+/// For plain pages: no script at all.
+pub const PLAIN_POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:; \
+     form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
 /// What a page may load: its own files, and scripts that carry its nonce.
 /// WebAssembly needs its own word.
 pub fn page_policy(nonce: &str) -> String {

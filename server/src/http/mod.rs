@@ -32,6 +32,7 @@ mod schemas;
 
 mod backstage;
 mod pages;
+mod plain;
 mod sessions;
 
 mod headers;

@@ -111,7 +111,9 @@ fn responses(route: &Route) -> Value {
     let (kind, schema) = match route.gives {
         Shape::Json(schema) => ("application/json", reference(schema)),
         Shape::Text(kind) => (kind, json!({ "type": "string" })),
-        Shape::Nothing | Shape::Query(_) => ("text/plain", json!({ "type": "string" })),
+        Shape::Nothing | Shape::Query(_) | Shape::Form(_) => {
+            ("text/plain", json!({ "type": "string" }))
+        }
     };
     responses.insert(
         "200".into(),

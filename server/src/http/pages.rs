@@ -94,7 +94,7 @@ fn nonce() -> String {
 }
 
 /// The theme that was chosen, by cookie.
-fn theme(headers: &HeaderMap) -> Option<Theme> {
+pub fn theme(headers: &HeaderMap) -> Option<Theme> {
     headers
         .get_all(header::COOKIE)
         .into_iter()

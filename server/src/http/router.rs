@@ -6,7 +6,7 @@ use axum::{
     Router,
     body::Body,
     extract::{ConnectInfo, RawPathParams, State, rejection::RawPathParamsRejection},
-    http::{Method, Request, Uri},
+    http::{Method, Request, Uri, request::Parts},
     response::{IntoResponse, Response},
     routing::{MethodFilter, MethodRouter, on},
 };
@@ -15,7 +15,8 @@ use baton_client::Code;
 use super::{
     Site,
     answer::Oops,
-    call::Call,
+    call::{Call, request_id},
+    plain,
     routes::{Handler, ROUTES, Route, Served, Verb},
 };
 
@@ -23,7 +24,7 @@ use super::{
 pub fn router() -> Router<Site> {
     let mut paths: Vec<(&str, MethodRouter<Site>)> = Vec::new();
     for route in ROUTES {
-        let Served::Call(handler) = route.served else {
+        let (Served::Call(handler) | Served::Plain(handler)) = route.served else {
             continue;
         };
         let filter = match route.method {
@@ -65,11 +66,25 @@ async fn answer(
     request: Request<Body>,
 ) -> Response {
     let params = params.map_err(drop);
-    let answered = match Call::admit(site, route, peer, params, request).await {
-        Ok(call) => handler(call).await,
-        Err(oops) => Err(oops),
+    let (parts, body) = request.into_parts();
+    let admitted = Call::admit(site.clone(), route, peer, params, &parts).await;
+    let (answered, body) = match admitted {
+        Ok(call) => (handler(call.with_body(body)).await, Body::empty()),
+        Err(oops) => (Err(oops), body),
     };
-    answered.into_response()
+    match (answered, route.served) {
+        (Err(oops), Served::Plain(_)) => {
+            let id = request_id(&parts);
+            let Parts {
+                method,
+                uri,
+                headers,
+                ..
+            } = parts;
+            plain::refused(&site, &method, &uri, &headers, &id, body, oops).await
+        }
+        (answered, _) => answered.into_response(),
+    }
 }
 
 async fn method_not_allowed(method: Method, uri: Uri) -> Oops {

@@ -8,7 +8,15 @@ use baton_client::Code;
 
 use crate::people::Access;
 
-use super::{answer::Answer, call::Call, export, handovers, leases, probes, sessions, stream};
+use baton_app::plain::{Act, Kind};
+
+use super::{
+    answer::Answer,
+    call::Call,
+    export, handovers, leases,
+    plain::{acts, connect, many, people},
+    probes, sessions, stream,
+};
 
 /// What answers a route.
 pub type Handler = fn(Call) -> Pin<Box<dyn Future<Output = Answer> + Send>>;
@@ -18,6 +26,8 @@ pub type Handler = fn(Call) -> Pin<Box<dyn Future<Output = Answer> + Send>>;
 pub enum Served {
     /// By a call of this module, authorised before it runs.
     Call(Handler),
+    /// By a plain page, authorised before it runs; its errors are pages, too.
+    Plain(Handler),
     /// By the pages, which read through the backstage, which authorises.
     Pages,
 }
@@ -27,6 +37,8 @@ pub enum Served {
 pub enum Shape {
     /// Nothing, or nothing that the document describes.
     Nothing,
+    /// A form of a page, by its name in the tests.
+    Form(&'static str),
     /// JSON of this schema.
     Json(&'static str),
     /// A query of this schema's fields.
@@ -86,6 +98,15 @@ impl Route {
 macro_rules! call {
     ($handler:path) => {
         Served::Call(|call| Box::pin($handler(call)))
+    };
+}
+
+macro_rules! plain {
+    ($handler:path) => {
+        Served::Plain(|call| Box::pin($handler(call)))
+    };
+    ($handler:path, $what:expr) => {
+        Served::Plain(|call| Box::pin($handler(call, $what)))
     };
 }
 
@@ -175,6 +196,36 @@ const fn public(
         takes: Shape::Nothing,
         gives,
         refusals: &[],
+    }
+}
+
+/// A plain page.
+const fn page(path: &'static str, access: Access, served: Served, summary: &'static str) -> Route {
+    Route {
+        method: Verb::Get,
+        path,
+        access,
+        served,
+        name: None,
+        summary,
+        takes: Shape::Nothing,
+        gives: Shape::Text("text/html"),
+        refusals: &[],
+    }
+}
+
+/// What a plain page's form does.
+const fn form(
+    path: &'static str,
+    access: Access,
+    served: Served,
+    takes: &'static str,
+    summary: &'static str,
+) -> Route {
+    Route {
+        method: Verb::Post,
+        takes: Shape::Form(takes),
+        ..page(path, access, served, summary)
     }
 }
 
@@ -389,6 +440,219 @@ pub static ROUTES: &[Route] = &[
         call!(sessions::sign_out),
         Shape::Nothing,
         "End the session",
+    ),
+    page(
+        "/leases/{lease}/force-release",
+        Access::Read,
+        plain!(acts::look, Act::ForceRelease),
+        "Asks before: take a lease away from its holder",
+    ),
+    form(
+        "/leases/{lease}/force-release",
+        acts::access(Act::ForceRelease),
+        plain!(acts::act, Act::ForceRelease),
+        "Act",
+        "Take a lease away from its holder, from the page’s form",
+    ),
+    page(
+        "/leases/{lease}/step-down",
+        Access::Read,
+        plain!(acts::look, Act::StepDown),
+        "Asks before: ask a holder to let go by a deadline",
+    ),
+    form(
+        "/leases/{lease}/step-down",
+        acts::access(Act::StepDown),
+        plain!(acts::act, Act::StepDown),
+        "Act",
+        "Ask a holder to let go by a deadline, from the page’s form",
+    ),
+    page(
+        "/leases/{lease}/cancel-step-down",
+        Access::Read,
+        plain!(acts::look, Act::CancelStepDown),
+        "Asks before: take a step-down back",
+    ),
+    form(
+        "/leases/{lease}/cancel-step-down",
+        acts::access(Act::CancelStepDown),
+        plain!(acts::act, Act::CancelStepDown),
+        "Act",
+        "Take a step-down back, from the page’s form",
+    ),
+    page(
+        "/leases/{lease}/pause",
+        Access::Read,
+        plain!(acts::look, Act::Pause),
+        "Asks before: let nobody acquire",
+    ),
+    form(
+        "/leases/{lease}/pause",
+        acts::access(Act::Pause),
+        plain!(acts::act, Act::Pause),
+        "Act",
+        "Let nobody acquire, from the page’s form",
+    ),
+    page(
+        "/leases/{lease}/unpause",
+        Access::Read,
+        plain!(acts::look, Act::Unpause),
+        "Asks before: let it be acquired again",
+    ),
+    form(
+        "/leases/{lease}/unpause",
+        acts::access(Act::Unpause),
+        plain!(acts::act, Act::Unpause),
+        "Act",
+        "Let it be acquired again, from the page’s form",
+    ),
+    page(
+        "/leases/{lease}/lift",
+        Access::Read,
+        plain!(acts::look, Act::Lift),
+        "Asks before: take a bar or reservation back",
+    ),
+    form(
+        "/leases/{lease}/lift",
+        acts::access(Act::Lift),
+        plain!(acts::act, Act::Lift),
+        "Act",
+        "Take a bar or reservation back, from the page’s form",
+    ),
+    page(
+        "/leases/{lease}/reset-attempts",
+        Access::Read,
+        plain!(acts::look, Act::ResetAttempts),
+        "Asks before: have the next grant count from zero",
+    ),
+    form(
+        "/leases/{lease}/reset-attempts",
+        acts::access(Act::ResetAttempts),
+        plain!(acts::act, Act::ResetAttempts),
+        "Act",
+        "Have the next grant count from zero, from the page’s form",
+    ),
+    page(
+        "/leases/{lease}/protect",
+        Access::Read,
+        plain!(acts::look, Act::Protect),
+        "Asks before: have the name typed before it is forced",
+    ),
+    form(
+        "/leases/{lease}/protect",
+        acts::access(Act::Protect),
+        plain!(acts::act, Act::Protect),
+        "Act",
+        "Have the name typed before it is forced, from the page’s form",
+    ),
+    page(
+        "/leases/{lease}/unprotect",
+        Access::Read,
+        plain!(acts::look, Act::Unprotect),
+        "Asks before: take the protection back",
+    ),
+    form(
+        "/leases/{lease}/unprotect",
+        acts::access(Act::Unprotect),
+        plain!(acts::act, Act::Unprotect),
+        "Act",
+        "Take the protection back, from the page’s form",
+    ),
+    page(
+        "/act",
+        Access::Read,
+        plain!(many::look),
+        "Asks before something is done to all that a search shows",
+    ),
+    form(
+        "/act",
+        Access::Operate,
+        plain!(many::act),
+        "Many",
+        "Do something to many leases, each by its own generation",
+    ),
+    page(
+        "/connect",
+        Access::Read,
+        plain!(connect::look),
+        "Lines to paste that make a holder",
+    ),
+    page(
+        "/password",
+        Access::Own,
+        plain!(people::ask_password),
+        "Asks for one’s own new password",
+    ),
+    form(
+        "/password",
+        Access::Own,
+        plain!(people::set_password),
+        "Password",
+        "Change one’s own password",
+    ),
+    page(
+        "/users",
+        Access::Administer,
+        plain!(people::list, Kind::Users),
+        "All users",
+    ),
+    page(
+        "/users/new",
+        Access::Administer,
+        plain!(people::ask_new, Kind::Users),
+        "Asks for a user’s name and role",
+    ),
+    form(
+        "/users/new",
+        Access::Administer,
+        plain!(people::make, Kind::Users),
+        "New",
+        "Make a user, and show its secret once",
+    ),
+    page(
+        "/users/edit",
+        Access::Administer,
+        plain!(people::ask_edit, Kind::Users),
+        "Asks what to change about a user",
+    ),
+    form(
+        "/users/edit",
+        Access::Administer,
+        plain!(people::change, Kind::Users),
+        "EditUsers",
+        "Change a user",
+    ),
+    page(
+        "/tokens",
+        Access::Administer,
+        plain!(people::list, Kind::Tokens),
+        "All tokens",
+    ),
+    page(
+        "/tokens/new",
+        Access::Administer,
+        plain!(people::ask_new, Kind::Tokens),
+        "Asks for a token’s name and role",
+    ),
+    form(
+        "/tokens/new",
+        Access::Administer,
+        plain!(people::make, Kind::Tokens),
+        "New",
+        "Make a token, and show its secret once",
+    ),
+    page(
+        "/tokens/edit",
+        Access::Administer,
+        plain!(people::ask_edit, Kind::Tokens),
+        "Asks what to change about a token",
+    ),
+    form(
+        "/tokens/edit",
+        Access::Administer,
+        plain!(people::change, Kind::Tokens),
+        "EditTokens",
+        "Change a token",
     ),
     public(
         Verb::Get,

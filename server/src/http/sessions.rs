@@ -1,8 +1,8 @@
 //! Signing in and out, from plain forms.
 
 use axum::{
-    http::{HeaderValue, StatusCode, header},
-    response::{IntoResponse, Response},
+    http::{HeaderValue, header},
+    response::Response,
 };
 use baton_app::address::safe_next;
 use baton_client::Code;
@@ -15,6 +15,7 @@ use super::{
     body,
     call::Call,
     pages::wants_page,
+    plain::see_other,
 };
 
 /// No form of ours is longer.
@@ -30,7 +31,7 @@ struct SignInForm {
 
 /// `POST /sign-in`.
 pub async fn sign_in(mut call: Call) -> Answer {
-    let bytes = body::read(std::mem::take(&mut call.body), FORM_BYTES_MAX).await?;
+    let bytes = body::read(call.take_body(), FORM_BYTES_MAX).await?;
     let form: SignInForm = serde_urlencoded::from_bytes(&bytes)
         .map_err(|error| Oops::new(Code::Malformed, format!("this is not the form: {error}")))?;
     let next = safe_next(&form.next);
@@ -80,11 +81,6 @@ fn cookie(call: &Call, value: &str, age_s: u64) -> String {
         ""
     };
     format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax; Max-Age={age_s}{secure}")
-}
-
-fn see_other(to: &str) -> Response {
-    let location = HeaderValue::from_str(to).unwrap_or(HeaderValue::from_static("/"));
-    (StatusCode::SEE_OTHER, [(header::LOCATION, location)]).into_response()
 }
 
 fn with_cookie(mut response: Response, cookie: &str) -> Response {

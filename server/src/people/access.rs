@@ -12,6 +12,9 @@ pub enum Access {
     Public,
     /// To look at leases, handovers and events.
     Read,
+    /// To change what is one's own: a password. With a session, never with an API
+    /// token.
+    Own,
     /// To acquire, renew and release: with an API token, never with a session,
     /// as a tenure belongs to a token.
     Hold,
@@ -26,7 +29,7 @@ impl Access {
     pub fn role(self) -> Option<Role> {
         match self {
             Self::Public => None,
-            Self::Read => Some(Role::Viewer),
+            Self::Read | Self::Own => Some(Role::Viewer),
             Self::Hold => Some(Role::Holder),
             Self::Operate => Some(Role::Operator),
             Self::Administer => Some(Role::Admin),
@@ -37,7 +40,7 @@ impl Access {
     pub fn changes(self) -> bool {
         match self {
             Self::Public | Self::Read => false,
-            Self::Hold | Self::Operate | Self::Administer => true,
+            Self::Own | Self::Hold | Self::Operate | Self::Administer => true,
         }
     }
 }
@@ -73,6 +76,11 @@ pub fn authorise(caller: &Caller, access: Access, lease: Option<&LeaseName>) -> 
             "leases are acquired, renewed and released with an API token of role holder, \
              not with a session of the page: send `Authorization: Bearer baton_…`"
                 .into(),
+        ));
+    }
+    if access == Access::Own && !matches!(caller.kind(), Kind::User { .. }) {
+        return Err(Denied::Forbidden(
+            "only a person who is signed in has a password; tokens are rotated instead".into(),
         ));
     }
     match caller.role() {
@@ -143,9 +151,10 @@ mod tests {
     use super::*;
 
     const ROLES: [Role; 4] = [Role::Viewer, Role::Holder, Role::Operator, Role::Admin];
-    const ACCESSES: [Access; 5] = [
+    const ACCESSES: [Access; 6] = [
         Access::Public,
         Access::Read,
+        Access::Own,
         Access::Hold,
         Access::Operate,
         Access::Administer,
@@ -166,6 +175,7 @@ mod tests {
         let table = [
             (Access::Public, [true, true, true, true]),
             (Access::Read, [true, true, true, true]),
+            (Access::Own, [true, true, true, true]),
             (Access::Hold, [false, true, true, true]),
             (Access::Operate, [false, false, true, true]),
             (Access::Administer, [false, false, false, true]),
@@ -173,7 +183,9 @@ mod tests {
         for (access, allowed) in table {
             for (role, allowed) in ROLES.into_iter().zip(allowed) {
                 let by_token = authorise(&token(role, &[]), access, Some(&lease("a")));
-                assert_eq!(by_token.is_ok(), allowed, "token, {role}, {access:?}");
+                // A token has nothing of its own.
+                let by_right = allowed && access != Access::Own;
+                assert_eq!(by_token.is_ok(), by_right, "token, {role}, {access:?}");
                 let user = Caller::user("1", "ana", role);
                 let by_user = authorise(&user, access, Some(&lease("a")));
                 // A cookie never holds a lease.
@@ -200,6 +212,9 @@ mod tests {
     fn prefixes_limit_changes_and_not_reading() {
         let ci = token(Role::Admin, &["deploy.", "ci:"]);
         for access in ACCESSES {
+            if access == Access::Own {
+                continue;
+            }
             assert!(authorise(&ci, access, Some(&lease("deploy.web"))).is_ok());
             assert!(authorise(&ci, access, Some(&lease("ci:1"))).is_ok());
             for outside in ["deploy", "Deploy.web", "a.deploy.web"] {

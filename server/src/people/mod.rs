@@ -76,9 +76,12 @@ struct Shared {
 /// for [`PeopleError::Store`], where the answer to the last step may be lost.
 #[derive(Debug, thiserror::Error)]
 pub enum PeopleError {
-    /// A name, password or prefix that cannot be; says why.
+    /// A name or password that cannot be; says why.
     #[error("{0}")]
     Invalid(String),
+    /// A prefix that cannot be, or too many of them; says why.
+    #[error("{0}")]
+    Prefix(String),
     /// The name has been given before.
     #[error("the name `{0}` is taken; names are never used again, as the history refers to them")]
     Taken(String),

@@ -127,15 +127,16 @@ fn check(new: &NewToken) -> Result<(), PeopleError> {
     let invalid = |why: String| Err(PeopleError::Invalid(why));
     check_name(&new.name)?;
     if new.prefixes.len() > PREFIXES_MAX {
-        return invalid(format!("a token has at most {PREFIXES_MAX} prefixes"));
+        let why = format!("a token has at most {PREFIXES_MAX} prefixes");
+        return Err(PeopleError::Prefix(why));
     }
     for prefix in &new.prefixes {
         // An empty one would lift the limit that a prefix is there to set.
         if prefix.is_empty() || prefix.len() > PREFIX_CHARS_MAX || !LeaseName::allows(prefix) {
-            return invalid(format!(
+            return Err(PeopleError::Prefix(format!(
                 "`{prefix}` is no prefix: it has 1 to {PREFIX_CHARS_MAX} of the characters \
                  of lease names, A–Z a–z 0–9 . _ : @ -"
-            ));
+            )));
         }
     }
     if new

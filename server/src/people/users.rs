@@ -49,6 +49,27 @@ impl People {
         user.try_into()
     }
 
+    /// Makes a user with a made-up password, returned this once.
+    ///
+    /// # Errors
+    /// As [`Self::create_user`].
+    pub async fn make_user(&self, name: &str, role: Role) -> Result<(User, Secret), PeopleError> {
+        let secret = Secret::password();
+        let user = self.create_user(name, role, secret.reveal()).await?;
+        Ok((user, secret))
+    }
+
+    /// Gives a user a made-up password, returned this once, and ends all their
+    /// sessions.
+    ///
+    /// # Errors
+    /// There is no such user.
+    pub async fn make_password(&self, name: &str) -> Result<Secret, PeopleError> {
+        let secret = Secret::password();
+        self.set_password(name, secret.reveal()).await?;
+        Ok(secret)
+    }
+
     /// Gives a user another password, and ends all their sessions.
     ///
     /// # Errors

@@ -51,7 +51,11 @@ impl Who {
         let Some(role) = self.role else {
             return Some((401, "unauthenticated"));
         };
-        let may = role >= needed && !(access == Access::Hold && self.by_cookie());
+        let may = match access {
+            Access::Hold => role >= needed && !self.by_cookie(),
+            Access::Own => self.by_cookie(),
+            _ => role >= needed,
+        };
         (!may).then_some((403, "forbidden"))
     }
 }
@@ -68,6 +72,7 @@ pub fn sample(route: &Route, lease: &str) -> Request {
     match (route.method, route.takes) {
         (Verb::Get, Shape::Query("CheckQuery")) => Request::get(format!("{path}?generation=1")),
         (Verb::Get, _) => Request::get(path),
+        (Verb::Post, Shape::Form(form)) => Request::form(path, &schema::form(form)),
         (Verb::Post, Shape::Json(schema)) => Request::post(path, &schema::body(schema, lease)),
         (Verb::Post, _) => Request::post(path, &json!({})),
     }

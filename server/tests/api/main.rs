@@ -12,6 +12,7 @@
 //! - `export`: the history as a file.
 //! - `story`: the README's first hour, in order.
 //! - `beside`: two programs on one database, and how a server stops.
+//! - `acts`: the pages' forms do what the API does, and refuse as it does.
 //! - `hostile`: what no well-meaning client sends.
 
 #[path = "../support/mod.rs"]
@@ -21,6 +22,7 @@ mod requests;
 mod server;
 mod stream;
 
+mod acts;
 mod authorisation;
 mod away;
 mod bad_fields;

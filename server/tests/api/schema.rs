@@ -23,6 +23,30 @@ pub fn body(schema: &str, lease: &str) -> Value {
     }
 }
 
+/// A form that its page would carry out, with the lease held in generation 1.
+pub fn form(name: &str) -> Vec<(&'static str, &'static str)> {
+    let password = ("password", "not the password");
+    match name {
+        "Act" => vec![
+            ("expected_generation", "1"),
+            ("reason", "r"),
+            ("deadline_ms", "60000"),
+            ("then", "anyone"),
+        ],
+        "Many" => vec![("do", "pause"), ("reason", "r"), ("lease", "1 own-many")],
+        // A wrong one, for there is no second session to go on with.
+        "Password" => vec![
+            password,
+            ("new_password", "12345678"),
+            ("again", "12345678"),
+        ],
+        "New" => vec![("name", "made"), ("role", "viewer")],
+        "EditUsers" => vec![("name", "nobody"), ("do", "disable")],
+        "EditTokens" => vec![("name", "nothing"), ("do", "revoke")],
+        _ => panic!("what is a form {name}?"),
+    }
+}
+
 /// The document of a server.
 pub struct Document(pub Value);
 

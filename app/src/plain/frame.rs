@@ -1,0 +1,46 @@
+//! What stands around every plain page.
+
+use baton_client::Timestamp;
+use leptos::prelude::*;
+
+use crate::{Document, Theme, Viewer, header::Header, render};
+
+/// What stands around a page.
+#[derive(Debug, Clone, Default)]
+pub struct Frame {
+    /// What the browser's tab says, before the name of the program.
+    pub title: String,
+    /// Who looks.
+    pub viewer: Option<Viewer>,
+    /// The page's own address, to come back to after signing in.
+    pub here: String,
+    /// The theme that was chosen; `None` leaves it to the system.
+    pub theme: Option<Theme>,
+    /// The database time that the page is true for, if it shows anything that
+    /// time changes.
+    pub as_of: Option<Timestamp>,
+}
+
+impl Frame {
+    /// The whole document, as it is sent.
+    pub fn around(self, main: impl FnOnce() -> AnyView) -> String {
+        let Self {
+            title,
+            viewer,
+            here,
+            theme,
+            as_of,
+        } = self;
+        let document = Document {
+            title,
+            theme,
+            ..Document::default()
+        };
+        render(document, || {
+            view! {
+                <Header viewer here as_of />
+                {main()}
+            }
+        })
+    }
+}
