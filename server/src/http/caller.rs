@@ -8,9 +8,9 @@ use std::{
 use axum::http::{HeaderMap, header};
 use baton_client::Code;
 
-use crate::people::{Caller, Secret};
+use crate::people::{Caller, PeopleError, Secret};
 
-use super::{Site, answer::Oops};
+use super::{Site, answer::Oops, pages::wants_page};
 
 /// The session's cookie, and what it is called where browsers can be made to
 /// send it over https only.
@@ -40,11 +40,25 @@ impl Site {
             return Ok(self.people().bearer(token)?);
         }
         if let Some(secret) = self.session_secret(headers)
-            && let Some(caller) = self.people().session(&secret).await?
+            && let Some(caller) = self.session(&secret, headers).await?
         {
             return Ok(Arc::new(caller));
         }
         Ok(Arc::new(Caller::anonymous(self.inner.anonymous_read)))
+    }
+
+    /// Whose session this is. Only what a person opens or sends counts as a use:
+    /// what an open page asks by itself does not keep its session from ending.
+    async fn session(
+        &self,
+        secret: &Secret,
+        headers: &HeaderMap,
+    ) -> Result<Option<Caller>, PeopleError> {
+        if wants_page(headers) {
+            self.people().session(secret).await
+        } else {
+            self.people().session_lasts(secret).await
+        }
     }
 
     /// The secret in the session's cookie.

@@ -28,6 +28,7 @@ mod sqlite_checkpoint;
 mod sqlite_renew;
 mod statement;
 mod sweeper;
+mod totals;
 mod writer;
 
 #[cfg(test)]
@@ -50,6 +51,7 @@ use crate::{
 pub use listing::BadCursor;
 pub use queue::Failure;
 pub use reader::{LogEnd, Reader};
+pub use totals::Totals;
 
 use backend::Backend;
 use events::Hub;
@@ -72,6 +74,7 @@ pub struct Store {
     hub: Arc<Hub>,
     room: Room,
     reader: Reader,
+    counter: Arc<totals::Counter>,
 }
 
 /// A request was not carried out, with all that its answer says about it.
@@ -102,23 +105,6 @@ pub struct Refused {
     pub ended: Option<Ended>,
     /// The entry that moved the generation, for `generation_moved`.
     pub handover: Option<Handover>,
-}
-
-/// Numbers of leases.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Totals {
-    /// All.
-    pub all: u64,
-    /// With a holder, before the expiry.
-    pub held: u64,
-    /// With a holder, past it.
-    pub lapsed: u64,
-    /// Without one.
-    pub free: u64,
-    /// Nobody can acquire.
-    pub paused: u64,
-    /// Changing hands again and again.
-    pub flapping: u64,
 }
 
 /// A list could not be read.
@@ -162,6 +148,7 @@ impl Store {
             hub,
             room: Room::new(ROOM),
             reader,
+            counter: Arc::default(),
         };
         tokio::spawn(sweeper::run(store.clone()));
         Ok(store)
@@ -399,21 +386,7 @@ impl Store {
     /// # Errors
     /// The database does not answer.
     pub async fn totals(&self) -> Result<Totals, StoreError> {
-        let read = async {
-            let mut reading = self.lanes.backend.read().await?;
-            let now = reading.now().await?;
-            reading.totals(listing::totals(now)).await
-        };
-        let record = in_time(read).await.map_err(read_failed)?;
-        let count = |number: i64| number.unsigned_abs();
-        Ok(Totals {
-            all: count(record.total),
-            held: count(record.total - record.free - record.lapsed),
-            lapsed: count(record.lapsed),
-            free: count(record.free),
-            paused: count(record.paused),
-            flapping: count(record.flapping),
-        })
+        self.counter.totals(&*self.lanes.backend).await
     }
 
     /// A page of the history.

@@ -13,7 +13,7 @@ use super::{Store, backend::Place, in_time};
 const ROUND: Duration = Duration::from_millis(500);
 /// How long to rest at least after each part of it, as a multiple of the time
 /// that the part took.
-const REST: u32 = 2;
+const REST: u32 = 4;
 /// Every so many rounds the leases are counted.
 const COUNT_EVERY: u32 = 10;
 /// How many locked leases are waited for, beside the looking: to log a lapse

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use sqlx::{Connection as _, PgConnection};
 
 use crate::{
     requests::{Request, Response},
@@ -273,4 +274,40 @@ async fn behind_a_tls_proxy_the_public_address_counts() {
     let plain = parts[0].replace("__Host-", "");
     let look = server.send(&Request::get(LOOK).cookie(&plain)).await;
     look.problem(401, "unauthenticated");
+}
+
+/// Moves the last use of all sessions so far into the past.
+async fn age(database: &mut PgConnection, hours: i64) {
+    sqlx::query("update sessions set last_seen_at = last_seen_at - $1")
+        .bind(hours * 3_600_000_000)
+        .execute(database)
+        .await
+        .expect("can be moved");
+}
+
+#[tokio::test]
+async fn an_open_page_does_not_keep_its_session_from_ending() {
+    let server = Server::on_postgres().await;
+    let cookie = server.sign_in("admin", PASSWORD).await;
+    let mut database = PgConnection::connect(&server.database)
+        .await
+        .expect("it answers");
+    let data = Request::get("/api/v1/leases").cookie(&cookie);
+    age(&mut database, 5).await;
+    server.send(&data).await.ok();
+    age(&mut database, 5).await;
+    assert_eq!(
+        server.send(&data).await.status,
+        401,
+        "ten hours without use"
+    );
+
+    let cookie = server.sign_in("admin", PASSWORD).await;
+    let data = Request::get("/api/v1/leases").cookie(&cookie);
+    let page = Request::get("/").cookie(&cookie).header("Accept", HTML);
+    for _ in 0..2 {
+        age(&mut database, 5).await;
+        assert_eq!(server.send(&page).await.status, 200);
+    }
+    server.send(&data).await.ok();
 }
