@@ -91,6 +91,20 @@ class Chain(unittest.TestCase):
         self.assertEqual(check(log()[:-1])[0], 0, "which the chain alone can't tell")
         self.assert_fault(log()[:-1], 4, "/dev/stdin", log()[-1]["hash"])
 
+    def test_a_trailer_must_fit(self):
+        def trailer(count, last_hash):
+            return {"trailer": {"count": count, "last_hash": last_hash}}
+
+        newest = log()[-1]["hash"]
+        code, said = check([*log(), trailer(5, newest)])
+        self.assertEqual(code, 0, said)
+        self.assertNotIn("cut", said)
+        self.assertIn("may have been cut", check(log())[1])
+        self.assertEqual(check([trailer(0, None)])[0], 0, "an empty log has one too")
+        self.assert_fault([*log(), trailer(6, newest)], 5)
+        self.assert_fault([*log()[:-1], trailer(5, newest)], 4)
+        self.assert_fault([*log(), trailer(5, newest), log()[0]], 5)
+
 
 if __name__ == "__main__":
     unittest.main()

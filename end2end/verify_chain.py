@@ -8,7 +8,8 @@ exits 1. It shares no code with Baton: that is its point.
     verify_chain.py [FILE [HEAD]]
 
 A chain can't tell that its newest entries were cut off: for that, give HEAD,
-the hash of the newest entry as it was noted elsewhere.
+the hash of the newest entry as it was noted elsewhere. What `baton export`
+writes ends with a trailer, which must fit what came before it.
 """
 
 import hashlib
@@ -23,11 +24,18 @@ def canonical(entry):
 
 def verify(lines):
     """Return the count of entries and the head's hash; ValueError at the first fault."""
-    seq, prev_hash = 0, "0" * 64
+    seq, prev_hash, trailer = 0, "0" * 64, None
     for line in lines:
-        seq += 1
         try:
+            if trailer:
+                raise ValueError("something follows the trailer")
             entry = json.loads(line)
+            if "trailer" in entry:
+                trailer = entry["trailer"]
+                if (trailer["count"], trailer["last_hash"] or prev_hash) != (seq, prev_hash):
+                    raise ValueError("is not what the trailer says is the last")
+                continue
+            seq += 1
             claimed = entry.pop("hash")
             if entry["seq"] != seq:
                 raise ValueError(f"missing, {entry['seq']} is in its place")
@@ -38,18 +46,19 @@ def verify(lines):
         except (ValueError, KeyError, AttributeError, TypeError) as error:
             raise ValueError(f"seq {seq}: {error}") from error
         prev_hash = claimed
-    return seq, prev_hash
+    return seq, prev_hash, trailer
 
 
 def main(file="/dev/stdin", head=None):
     try:
         with open(file, encoding="utf-8") as lines:
-            count, newest = verify(lines)
+            count, newest, trailer = verify(lines)
         if head not in (None, newest):
             raise ValueError(f"seq {count}: is not the head that was noted")
     except ValueError as error:
         sys.exit(f"does not hold: {error}")
-    print(f"holds: {count} entries, head {newest}")
+    end = "" if trailer else "; there is no trailer, so it may have been cut"
+    print(f"holds: {count} entries, head {newest}{end}")
 
 
 if __name__ == "__main__":

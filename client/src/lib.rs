@@ -47,7 +47,8 @@ pub use time::{Timestamp, TimestampError};
 
 #[cfg(feature = "http")]
 pub use http::{
-    Answer, Call, CallError, Client, ClientError, EventStream, Failed, Limits, RawEvent,
+    Answer, Call, CallError, Client, ClientError, EventStream, ExportStream, Failed, Limits,
+    RawEvent,
 };
 
 /// JSON that is kept letter by letter as it was sent.

@@ -108,6 +108,24 @@ impl Database {
         }
     }
 
+    /// Opens the database at `address` to look at it: nothing is made, and
+    /// nothing is changed.
+    ///
+    /// # Errors
+    /// The address is not understood, or there is no such database.
+    pub async fn look(address: &str) -> Result<Self, OpenError> {
+        if !address.starts_with("sqlite:") {
+            return Self::connect(address).await;
+        }
+        let looked = look_at_sqlite(address).await;
+        looked
+            .map(Self::Sqlite)
+            .map_err(|source| OpenError::Connect {
+                address: without_password(address),
+                source,
+            })
+    }
+
     /// Brings the schema of the database at `address` up to date.
     ///
     /// # Errors
@@ -181,6 +199,27 @@ async fn open_sqlite(address: &str) -> Result<SqliteDatabase, sqlx::Error> {
     Ok(SqliteDatabase {
         writer,
         writer_number,
+        readers,
+        file,
+    })
+}
+
+/// A file that somebody else may be serving, or a copy of one.
+async fn look_at_sqlite(address: &str) -> Result<SqliteDatabase, sqlx::Error> {
+    let options = SqliteConnectOptions::from_str(address)?
+        .create_if_missing(false)
+        .read_only(true)
+        .busy_timeout(Duration::from_secs(5))
+        .pragma("trusted_schema", "off");
+    let file = options.get_filename().to_path_buf();
+    let readers = SqlitePoolOptions::new()
+        .max_connections(READERS)
+        .acquire_timeout(CONNECT_TIMEOUT)
+        .connect_with(options)
+        .await?;
+    Ok(SqliteDatabase {
+        writer: readers.clone(),
+        writer_number: Arc::default(),
         readers,
         file,
     })

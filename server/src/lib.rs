@@ -12,6 +12,7 @@ pub mod export;
 
 pub mod people;
 
+pub mod audit;
 pub mod chain;
 pub mod rules;
 

@@ -134,6 +134,7 @@ fn the_commands_of_the_readme_do_what_it_says() {
             "the command line",
             vec!["reports.nightly", "wedged, makes no progress"],
         ),
+        ("the export", vec!["Holds: ", "from the beginning"]),
         ("a command under a lease", vec!["uploading as generation 1"]),
     ];
     assert_eq!(outputs.len(), expected.len(), "{text}");

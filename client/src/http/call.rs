@@ -7,9 +7,9 @@ use reqwest::{Method, Url};
 use serde::Serialize;
 
 use crate::{
-    Acquire, CheckQuery, Checked, EventsQuery, ForceRelease, Generation, Handover, HandoverPage,
-    HandoverQuery, Lease, LeaseName, LeasePage, LeaseQuery, Protect, Reason, Release, Renew,
-    Renewals, Renewed, StepDownRequest,
+    Acquire, CheckQuery, Checked, EventsQuery, ExportQuery, ForceRelease, Generation, Handover,
+    HandoverPage, HandoverQuery, Lease, LeaseName, LeasePage, LeaseQuery, Protect, Reason, Release,
+    Renew, Renewals, Renewed, StepDownRequest,
 };
 
 /// What was answered.
@@ -95,6 +95,10 @@ impl<T> Call<T> {
 
     pub(super) fn events(query: &EventsQuery) -> Self {
         Self::get(&["events"], query)
+    }
+
+    pub(super) fn export(query: &ExportQuery) -> Self {
+        Self::get(&["handovers", "export"], query)
     }
 }
 

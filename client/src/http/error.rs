@@ -169,6 +169,15 @@ pub(super) fn stream_broken(
     ))
 }
 
+/// An export broke off.
+pub(super) fn export_cut(address: &str, source: reqwest::Error) -> CallError {
+    let source = source.without_url();
+    CallError::NotDone(Failed::because(
+        format!("the export of {address} broke off"),
+        source,
+    ))
+}
+
 /// Sorts an answer that is not a success.
 pub(super) fn answered(address: &str, status: u16, headers: &HeaderMap, text: &str) -> CallError {
     let retry_after = headers

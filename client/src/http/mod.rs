@@ -9,6 +9,7 @@ mod address;
 mod call;
 mod error;
 mod events;
+mod export;
 #[cfg(test)]
 mod tests;
 
@@ -24,11 +25,12 @@ use address::{is_loopback, parse_base};
 pub use call::{Answer, Call};
 pub use error::{CallError, Failed};
 pub use events::{EventStream, RawEvent};
+pub use export::ExportStream;
 
 use crate::{
-    Acquire, Checked, EventsQuery, ForceRelease, Generation, Handover, HandoverPage, HandoverQuery,
-    Lease, LeaseName, LeasePage, LeaseQuery, Protect, Reason, Release, Renew, Renewals, Renewed,
-    StepDownRequest,
+    Acquire, Checked, EventsQuery, ExportQuery, ForceRelease, Generation, Handover, HandoverPage,
+    HandoverQuery, Lease, LeaseName, LeasePage, LeaseQuery, Protect, Reason, Release, Renew,
+    Renewals, Renewed, StepDownRequest,
 };
 
 /// How long a client waits before it gives up.
@@ -348,7 +350,26 @@ impl Client {
     /// # Errors
     /// See [`CallError`]; once it is open, the stream's items are results too.
     pub async fn events(&self, query: &EventsQuery) -> Result<EventStream, CallError> {
-        let opening = self.request(&Call::<()>::events(query)).send();
+        let answer = self.open(&Call::<()>::events(query)).await?;
+        Ok(EventStream::new(
+            self.address().to_owned(),
+            answer,
+            query.after,
+        ))
+    }
+
+    /// `GET /handovers/export`: the history as a file, line by line.
+    ///
+    /// # Errors
+    /// See [`CallError`]; once it is open, the stream's lines are results too.
+    pub async fn export(&self, query: &ExportQuery) -> Result<ExportStream, CallError> {
+        let answer = self.open(&Call::<()>::export(query)).await?;
+        Ok(ExportStream::new(self.address().to_owned(), answer))
+    }
+
+    /// Opens a stream: its head is bounded, what follows is not.
+    async fn open(&self, call: &Call<()>) -> Result<reqwest::Response, CallError> {
+        let opening = self.request(call).send();
         let answer = match tokio::time::timeout(self.limits.call, opening).await {
             Ok(sent) => sent.map_err(|source| error::not_sent(self.address(), source))?,
             Err(_) => return Err(error::silent(self.address(), self.limits.call)),
@@ -363,11 +384,7 @@ impl Client {
             };
             return Err(error::answered(self.address(), status, &headers, &text));
         }
-        Ok(EventStream::new(
-            self.address().to_owned(),
-            answer,
-            query.after,
-        ))
+        Ok(answer)
     }
 
     async fn value<T: DeserializeOwned>(&self, call: Call<T>) -> Result<T, CallError> {

@@ -1,13 +1,11 @@
 //! `baton history`: the handover log, newest first.
 
-use baton_client::{
-    Actor, Answer, Call, HandoverEvent, HandoverPage, HandoverQuery, LeaseName, Order, RawJson,
-    Timestamp, limits::PAGE_MAX,
-};
+use baton_client::{Answer, Call, HandoverPage, HandoverQuery, Order, RawJson, limits::PAGE_MAX};
 
 use super::{
     Exit, Failure,
     connection::ConnectionArgs,
+    filter::FilterArgs,
     handover_text::{self, HEADINGS},
     output,
     table::Table,
@@ -17,41 +15,8 @@ use super::{
 /// Show the history: who held what, when, and why it changed hands
 #[derive(Debug, clap::Args)]
 pub struct HistoryArgs {
-    /// Only of this lease
-    #[arg(long)]
-    lease: Option<LeaseName>,
-
-    /// Only of leases whose name starts with this
-    #[arg(long, value_name = "TEXT")]
-    prefix: Option<String>,
-
-    /// Only from or to this holder
-    #[arg(long)]
-    holder: Option<String>,
-
-    /// Only events of this kind
-    #[arg(long, value_parser = words::event())]
-    event: Option<HandoverEvent>,
-
-    /// Only what this actor asked for: user:NAME, token:NAME or baton
-    #[arg(long)]
-    actor: Option<Actor>,
-
-    /// Only of this incident
-    #[arg(long, value_name = "TEXT")]
-    incident: Option<String>,
-
-    /// At this time or later, as 2026-11-29T02:14:07Z
-    #[arg(long, value_name = "TIME")]
-    from: Option<Timestamp>,
-
-    /// Before this time
-    #[arg(long, value_name = "TIME")]
-    to: Option<Timestamp>,
-
-    /// Only entries after this seq
-    #[arg(long, value_name = "SEQ")]
-    after: Option<u64>,
+    #[command(flatten)]
+    filter: FilterArgs,
 
     /// Newest first (desc) or oldest first (asc) [default: desc]
     #[arg(long, value_parser = words::one_of::<Order>(["desc", "asc"]))]
@@ -77,18 +42,9 @@ pub struct HistoryArgs {
 pub async fn run(args: HistoryArgs) -> Result<(), Failure> {
     let session = args.connection.session(args.json)?;
     let mut query = HandoverQuery {
-        lease: args.lease,
-        prefix: args.prefix,
-        holder: args.holder,
-        event: args.event,
-        actor: args.actor,
-        incident: args.incident,
-        from: args.from,
-        to: args.to,
-        after: args.after,
         order: args.order,
         limit: args.limit,
-        cursor: None,
+        ..args.filter.query()
     };
     if args.all {
         query.limit = query.limit.or(Some(PAGE_MAX));

@@ -7,6 +7,7 @@
 
 mod acquire;
 mod demo;
+mod export;
 mod force;
 mod history;
 mod list;
@@ -18,6 +19,7 @@ mod show;
 mod tenure;
 mod token;
 mod user;
+mod verify;
 mod watch;
 
 mod connection;
@@ -27,10 +29,13 @@ mod output;
 
 mod confirm;
 mod duration;
+mod filter;
 mod handover_text;
 mod holder;
 mod lease_text;
+mod look;
 mod people;
+mod progress;
 mod safe;
 mod table;
 mod words;
@@ -57,7 +62,7 @@ struct Cli {
 }
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 done; 1 failed; 2 wrong usage; 3 refused by a rule (held, lost, no such lease …);
+Exit codes: 0 done; 1 failed, or does not hold; 2 wrong usage; 3 refused by a rule (held, lost, no such lease …);
 4 not authorised; 5 the server or the database cannot be reached.
 
 Client commands ask the server at --url (BATON_URL) with the token in BATON_TOKEN.";
@@ -74,6 +79,8 @@ enum Command {
     List(list::ListArgs),
     Watch(watch::WatchArgs),
     History(history::HistoryArgs),
+    Export(export::ExportArgs),
+    Verify(verify::VerifyArgs),
     ForceRelease(force::ForceReleaseArgs),
     StepDown(force::StepDownArgs),
     CancelStepDown(operator::CancelStepDownArgs),
@@ -118,6 +125,8 @@ async fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::List(args) => list::run(args).await,
         Command::Watch(args) => watch::run(args).await,
         Command::History(args) => history::run(args).await,
+        Command::Export(args) => export::run(args).await,
+        Command::Verify(args) => verify::run(args).await,
         Command::ForceRelease(args) => force::force_release(args).await,
         Command::StepDown(args) => force::step_down(args).await,
         Command::CancelStepDown(args) => operator::cancel_step_down(args).await,

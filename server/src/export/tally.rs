@@ -27,9 +27,35 @@ impl Tally {
 
     /// One more entry.
     pub fn count(&mut self, entry: &Handover) {
+        self.count_one(entry.seq, entry.hash.clone());
+    }
+
+    /// One more entry, of which only this is known.
+    pub fn count_one(&mut self, seq: u64, hash: String) {
         self.count += 1;
-        self.first_seq.get_or_insert(entry.seq);
-        self.last = Some((entry.seq, entry.hash.clone()));
+        self.first_seq.get_or_insert(seq);
+        self.last = Some((seq, hash));
+    }
+
+    /// Holds a trailer against what was counted.
+    ///
+    /// # Errors
+    /// It says something else; in words.
+    pub fn check(&self, trailer: &ExportTrailer) -> Result<(), String> {
+        let (count, last) = (trailer.count, trailer.last_seq);
+        if count != self.count {
+            return Err(format!(
+                "it says {count} entries, and there are {}",
+                self.count
+            ));
+        }
+        if trailer.first_seq != self.first_seq {
+            return Err("it begins with another entry than there is".into());
+        }
+        if (last, trailer.last_hash.clone()) != self.last.clone().unzip() {
+            return Err("it ends with another entry than there is".into());
+        }
+        Ok(())
     }
 
     /// The trailer of an export that is whole now.

@@ -35,7 +35,7 @@ mod view;
 pub use view::{acquirable_at, state, view};
 
 mod rebuild;
-pub use rebuild::{Rebuilt, rebuild};
+pub use rebuild::{Rebuilder, Rebuilt, rebuild};
 
 #[cfg(test)]
 pub mod properties;

@@ -53,13 +53,33 @@ impl From<&LeaseRow> for Rebuilt {
 pub fn rebuild<'a>(
     entries: impl IntoIterator<Item = &'a Handover>,
 ) -> BTreeMap<LeaseName, Rebuilt> {
-    let mut leases: BTreeMap<LeaseName, Rebuilt> = BTreeMap::new();
+    let mut rebuilder = Rebuilder::default();
     for entry in entries {
-        if let Some(name) = &entry.lease {
-            follow(leases.entry(name.clone()).or_default(), entry);
+        rebuilder.follow(entry);
+    }
+    rebuilder.leases()
+}
+
+/// Rebuilds entry by entry.
+#[derive(Debug, Default)]
+pub struct Rebuilder {
+    leases: BTreeMap<LeaseName, Rebuilt>,
+}
+
+impl Rebuilder {
+    /// The next entry.
+    pub fn follow(&mut self, entry: &Handover) {
+        let Some(name) = &entry.lease else { return };
+        match self.leases.get_mut(name) {
+            Some(lease) => follow(lease, entry),
+            None => follow(self.leases.entry(name.clone()).or_default(), entry),
         }
     }
-    leases
+
+    /// Every lease that the entries spoke of.
+    pub fn leases(self) -> BTreeMap<LeaseName, Rebuilt> {
+        self.leases
+    }
 }
 
 fn follow(lease: &mut Rebuilt, entry: &Handover) {

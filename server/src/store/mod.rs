@@ -29,6 +29,7 @@ mod sqlite_renew;
 mod statement;
 mod sweeper;
 mod totals;
+mod verifying;
 mod writer;
 
 #[cfg(test)]

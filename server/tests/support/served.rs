@@ -136,6 +136,11 @@ impl Served {
         &self.address
     }
 
+    /// Its database's address.
+    pub fn database(&self) -> &str {
+        &self.database
+    }
+
     /// A folder that goes with it.
     pub fn folder(&self) -> &std::path::Path {
         self.folder.path()

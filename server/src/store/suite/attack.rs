@@ -90,7 +90,7 @@ async fn what_is_refused_changes_nothing(database: TestDatabase) {
 
 impl TestDatabase {
     /// Runs several statements on a connection of their own.
-    async fn script(&self, sql: &str) -> sqlx::Result<()> {
+    pub(super) async fn script(&self, sql: &str) -> sqlx::Result<()> {
         let sql = AssertSqlSafe(sql.to_owned());
         match self.open().await {
             Database::Sqlite(sqlite) => {

@@ -16,6 +16,7 @@ mod operator;
 mod rebuilt;
 mod takers;
 mod tenure;
+mod verified;
 mod waiting;
 
 use std::time::Duration;
