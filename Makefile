@@ -35,13 +35,18 @@ site: tools-build ## the page's WebAssembly and CSS, which the program carries i
 	@.ci/site
 
 .PHONY: test
-test: tools test-chain lint test-rust e2e fuzz-api ## everything that CI checks
+test: tools test-chain lint test-rust test-csv e2e fuzz-api ## everything that CI checks
 	@echo "==> every step passed"
 
 .PHONY: test-chain
 test-chain: tools-test ## the log's independent checker finds every kind of damage
 	@echo "==> testing the chain checker"
 	@python3 end2end/test_verify_chain.py
+
+.PHONY: test-csv
+test-csv: tools-test debug ## an exported CSV, in LibreOffice and in Python
+	@echo "==> testing exported CSV"
+	@python3 end2end/test_csv.py
 
 .PHONY: lint
 lint: site ## formatting, and clippy with warnings as errors
@@ -84,7 +89,12 @@ fuzz-api: tools-test debug ## schemathesis against the API's own OpenAPI documen
 .PHONY: bench
 bench: tools-test site ## renewals per second beside plain SQL
 	@echo "==> benchmarks"
-	@cargo bench -p baton $(ARGS)
+	@cargo bench -p baton --bench renewals $(ARGS)
+
+.PHONY: bench-history
+bench-history: tools-test site ## exports and an auditor's questions, in long histories
+	@echo "==> benchmarks of the history"
+	@cargo bench -p baton --bench history $(ARGS)
 
 .PHONY: tools tools-build tools-test
 tools: tools-build tools-test ## install what the commands above need

@@ -18,6 +18,7 @@ mod time;
 mod answers;
 mod export;
 mod handover;
+mod inquiry;
 mod lease;
 mod people;
 mod problem;
@@ -35,6 +36,10 @@ pub use answers::{
 };
 pub use export::{ExportFormat, ExportQuery, ExportTrailer, TrailerLine};
 pub use handover::{Handover, HandoverEvent};
+pub use inquiry::{
+    AtQuery, ForcedBy, Found, Gap, LeaseAt, Report, ReportQuery, Tenure, TenurePage, TenureQuery,
+    Verification,
+};
 pub use lease::{Attention, Barred, Lease, LeaseState, Paused, Reserved, StepDown};
 pub use names::{Generation, HolderId, LeaseName, NameError};
 pub use people::{Actor, Role};

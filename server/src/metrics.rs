@@ -19,6 +19,8 @@ const WAITING: &str = "baton_waiting_acquires";
 const STALE: &str = "baton_stale_presentations_total";
 const STREAMS: &str = "baton_event_streams";
 const LEASES: &str = "baton_leases";
+const VERIFIED: &str = "baton_log_verified_seq";
+const FINDINGS: &str = "baton_log_findings";
 const REQUESTS: &str = "baton_http_requests_total";
 const REQUEST: &str = "baton_http_request_seconds";
 
@@ -58,6 +60,8 @@ pub fn start() -> Result<PrometheusHandle, BuildError> {
     describe_counter!(STALE, "Generations that were presented and are over");
     describe_gauge!(STREAMS, "Readers of the event stream");
     describe_gauge!(LEASES, "Leases, by state");
+    describe_gauge!(VERIFIED, "The log is verified up to this seq");
+    describe_gauge!(FINDINGS, "What is wrong with the log; 0 while it holds");
     describe_counter!(REQUESTS, "HTTP requests, by route, method and status");
     describe_histogram!(
         REQUEST,
@@ -67,6 +71,7 @@ pub fn start() -> Result<PrometheusHandle, BuildError> {
     counter!(RENEWALS).absolute(0);
     counter!(STALE).absolute(0);
     gauge!(STREAMS).set(0.0);
+    verified(0, 0);
     for event in HandoverEvent::ALL {
         counter!(HANDOVERS, "event" => event.as_str()).absolute(0);
     }
@@ -105,6 +110,12 @@ pub fn leases(free: u64, held: u64, lapsed: u64) {
     for (state, count) in [("free", free), ("held", held), ("lapsed", lapsed)] {
         gauge!(LEASES, "state" => state).set(count as f64);
     }
+}
+
+/// The log was verified up to a `seq`, and so much is wrong with it.
+pub fn verified(seq: u64, findings: u64) {
+    gauge!(VERIFIED).set(seq as f64);
+    gauge!(FINDINGS).set(findings as f64);
 }
 
 /// A request was answered. `route` is a pattern of the table of routes.

@@ -7,9 +7,10 @@ use reqwest::{Method, Url};
 use serde::Serialize;
 
 use crate::{
-    Acquire, CheckQuery, Checked, EventsQuery, ExportQuery, ForceRelease, Generation, Handover,
-    HandoverPage, HandoverQuery, Lease, LeaseName, LeasePage, LeaseQuery, Protect, Reason, Release,
-    Renew, Renewals, Renewed, StepDownRequest,
+    Acquire, AtQuery, CheckQuery, Checked, EventsQuery, ExportQuery, ForceRelease, Generation,
+    Handover, HandoverPage, HandoverQuery, Lease, LeaseAt, LeaseName, LeasePage, LeaseQuery,
+    Protect, Reason, Release, Renew, Renewals, Renewed, Report, ReportQuery, StepDownRequest,
+    TenurePage, TenureQuery, Verification,
 };
 
 /// What was answered.
@@ -210,6 +211,34 @@ impl Call<HandoverPage> {
     /// `GET /handovers`.
     pub fn handovers(query: &HandoverQuery) -> Self {
         Self::get(&["handovers"], query)
+    }
+}
+
+impl Call<LeaseAt> {
+    /// `GET /leases/{lease}/at`.
+    pub fn at(lease: &LeaseName, query: &AtQuery) -> Self {
+        Self::get(&["leases", lease.as_str(), "at"], query)
+    }
+}
+
+impl Call<Report> {
+    /// `GET /leases/{lease}/report`.
+    pub fn report(lease: &LeaseName, query: &ReportQuery) -> Self {
+        Self::get(&["leases", lease.as_str(), "report"], query)
+    }
+}
+
+impl Call<Verification> {
+    /// `GET /verification`.
+    pub fn verification() -> Self {
+        Self::get(&["verification"], &())
+    }
+}
+
+impl Call<TenurePage> {
+    /// `GET /tenures`.
+    pub fn tenures(query: &TenureQuery) -> Self {
+        Self::get(&["tenures"], query)
     }
 }
 

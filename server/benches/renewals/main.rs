@@ -10,6 +10,7 @@
 mod api;
 mod floor;
 mod load;
+#[allow(dead_code)]
 mod server;
 mod table;
 

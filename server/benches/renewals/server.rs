@@ -124,6 +124,16 @@ impl Server {
         api::request("POST", "/renewals", TOKEN, &body)
     }
 
+    /// The process that serves.
+    pub fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// The request of something to look at.
+    pub fn get(&self, path: &str) -> Vec<u8> {
+        api::request("GET", path, TOKEN, "")
+    }
+
     /// The request of a page that watches.
     pub fn watch(&self) -> Vec<u8> {
         api::request("GET", "/events?sort=attention&limit=100", TOKEN, "")

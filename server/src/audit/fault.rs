@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use baton_client::{Generation, HolderId, LeaseName, Timestamp};
+use baton_client::{Found, Generation, HolderId, LeaseName, Timestamp};
 
 /// Something that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -207,6 +207,16 @@ impl Fault {
                 "the newest entries were deleted, or the database is an older copy"
             }
             Self::Replaced => "the log was written anew from there, or from before, on",
+        }
+    }
+}
+
+impl From<&Finding> for Found {
+    fn from(finding: &Finding) -> Self {
+        Self {
+            seq: finding.seq,
+            what: finding.fault.to_string(),
+            cause: finding.fault.cause().to_owned(),
         }
     }
 }

@@ -6,9 +6,12 @@
 
 pub mod fault;
 mod line;
+mod report;
 mod succession;
+pub mod tenures;
 mod verify;
 
 pub use fault::{Fault, Finding};
 pub use line::{Line, read_line};
+pub use report::Reporter;
 pub use verify::{Begins, Depth, Verified, Verifier};

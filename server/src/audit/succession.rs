@@ -8,13 +8,13 @@ use baton_client::{Generation, Handover, HandoverEvent, HolderId, LeaseName, Tim
 use super::Fault;
 
 /// What each lease's entries have left so far.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Successions {
     leases: BTreeMap<LeaseName, Lease>,
 }
 
 /// What one lease's entries have left so far.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Lease {
     generation: Generation,
     holder: Option<HolderId>,

@@ -82,7 +82,7 @@ pub struct Verified {
 }
 
 /// The machine.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Verifier {
     depth: Depth,
     count: u64,

@@ -12,6 +12,7 @@ mod force;
 mod history;
 mod list;
 mod operator;
+mod report;
 #[cfg(target_os = "linux")]
 mod run;
 mod serve;
@@ -81,6 +82,7 @@ enum Command {
     History(history::HistoryArgs),
     Export(export::ExportArgs),
     Verify(verify::VerifyArgs),
+    Report(report::ReportArgs),
     ForceRelease(force::ForceReleaseArgs),
     StepDown(force::StepDownArgs),
     CancelStepDown(operator::CancelStepDownArgs),
@@ -127,6 +129,7 @@ async fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::History(args) => history::run(args).await,
         Command::Export(args) => export::run(args).await,
         Command::Verify(args) => verify::run(args).await,
+        Command::Report(args) => report::run(args).await,
         Command::ForceRelease(args) => force::force_release(args).await,
         Command::StepDown(args) => force::step_down(args).await,
         Command::CancelStepDown(args) => operator::cancel_step_down(args).await,

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use baton_client::{ExportTrailer, HandoverQuery};
+use baton_client::{ExportTrailer, Found, HandoverQuery};
 use serde::Serialize;
 
 use super::{
@@ -18,7 +18,7 @@ use super::{
     safe::safe_lines,
 };
 use crate::{
-    audit::{Begins, Depth, Fault, Finding, Line, Verified, Verifier, read_line},
+    audit::{Begins, Depth, Fault, Line, Verified, Verifier, read_line},
     export::Tally,
 };
 
@@ -253,17 +253,6 @@ fn json(verified: &Verified) -> Result<String, Failure> {
         findings: Vec<Found>,
         more: u64,
     }
-    #[derive(Serialize)]
-    struct Found {
-        seq: Option<u64>,
-        what: String,
-        cause: &'static str,
-    }
-    let found = |finding: &Finding| Found {
-        seq: finding.seq,
-        what: finding.fault.to_string(),
-        cause: finding.fault.cause(),
-    };
     let (begins, begins_after) = match verified.begins {
         Begins::AtTheBeginning => ("at_the_beginning", 0),
         Begins::AfterArchived { seq } => ("after_archived", seq),
@@ -278,7 +267,7 @@ fn json(verified: &Verified) -> Result<String, Failure> {
         last_seq: last.map(|last| last.seq),
         last_hash: last.map(|last| last.hash.clone()),
         last_at: last.map(|last| last.at),
-        findings: verified.findings.iter().map(found).collect(),
+        findings: verified.findings.iter().map(Found::from).collect(),
         more: verified.more,
     })
     .map_err(|error| Failure::new(Exit::Failed, error.to_string()))

@@ -22,6 +22,7 @@ mod parse;
 
 mod export;
 mod handovers;
+mod inquiry;
 mod leases;
 mod probes;
 mod stream;

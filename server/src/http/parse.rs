@@ -2,7 +2,7 @@
 
 use baton_client::{
     Acquire, BarWhom, EventsQuery, ExportQuery, ForceRelease, Generation, HandoverQuery, HolderId,
-    LeaseQuery, Protect, Reason, Release, Renew, StepDownRequest,
+    LeaseQuery, Protect, Reason, Release, Renew, ReportQuery, StepDownRequest, TenureQuery,
     limits::{
         ABOVE_MAX, CLAIM_ID_CHARS_MAX, GRACE_MS_MAX, HOLDER_CHARS_MAX, INCIDENT_CHARS_MAX,
         NUMBER_MAX, OPERATOR_MS_MAX, OPERATOR_MS_MIN, PAGE_MAX, PAYLOAD_BYTES_MAX,
@@ -177,6 +177,23 @@ pub fn handover_query(query: &HandoverQuery) -> Result<(), Oops> {
 /// Checks what selects entries for an export.
 pub fn export_query(query: &ExportQuery) -> Result<(), Oops> {
     handover_query(&query.filter())
+}
+
+/// Checks what a report is about.
+pub fn report_query(query: &ReportQuery) -> Result<(), Oops> {
+    let mut fields = Fields::default();
+    if query.to <= query.from {
+        fields.wrong("to", "is after `from`");
+    }
+    fields.finish()
+}
+
+/// Checks what selects tenures.
+pub fn tenure_query(query: &TenureQuery) -> Result<(), Oops> {
+    let mut fields = Fields::default();
+    fields.number("limit", query.limit, 1, PAGE_MAX);
+    fields.text("cursor", query.cursor.as_deref(), CURSOR_CHARS_MAX);
+    fields.finish()
 }
 
 /// No cursor that was given out is longer.

@@ -13,7 +13,7 @@ use baton_app::plain::{Act, Kind};
 use super::{
     answer::Answer,
     call::Call,
-    export, handovers, leases,
+    export, handovers, inquiry, leases,
     plain::{acts, connect, many, people},
     probes, sessions, stream,
 };
@@ -289,6 +289,33 @@ pub static ROUTES: &[Route] = &[
         "Whether a generation is current",
     ),
     look(
+        "/api/v1/leases/{lease}/at",
+        call!(inquiry::at),
+        "at",
+        Shape::Query("AtQuery"),
+        Shape::Json("LeaseAt"),
+        &[Code::UnknownLease],
+        "Who held a lease at some time",
+    ),
+    look(
+        "/api/v1/leases/{lease}/report",
+        call!(inquiry::report),
+        "report",
+        Shape::Query("ReportQuery"),
+        Shape::Json("Report"),
+        &[Code::UnknownLease],
+        "How a lease fared: availability, changes of hands, times without a holder",
+    ),
+    look(
+        "/api/v1/tenures",
+        call!(inquiry::tenures),
+        "tenures",
+        Shape::Query("TenureQuery"),
+        Shape::Json("TenurePage"),
+        &[],
+        "What a holder held, and when",
+    ),
+    look(
         "/api/v1/leases",
         call!(leases::leases),
         "leases",
@@ -386,6 +413,15 @@ pub static ROUTES: &[Route] = &[
         Shape::Json("Handover"),
         &[Code::NotFound],
         "One entry of the history",
+    ),
+    look(
+        "/api/v1/verification",
+        call!(inquiry::verification),
+        "verification",
+        Shape::Nothing,
+        Shape::Json("Verification"),
+        &[],
+        "How far the server has verified the chain of the history, and what it found",
     ),
     look(
         "/api/v1/events",

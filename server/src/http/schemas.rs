@@ -212,6 +212,18 @@ fn requests() -> Value {
         "Reason": object(&["reason"], json!({ "reason": reason(), "incident": incident() })),
         "Protect": object(&["reason"], json!({ "reason": reason() })),
         "CheckQuery": object(&["generation"], json!({ "generation": one_of("Generation") })),
+        "AtQuery": object(&["time"], json!({ "time": described(time(), "Not in the future") })),
+        "ReportQuery": object(&["from", "to"], json!({
+            "from": time(),
+            "to": described(time(), "After `from`"),
+        })),
+        "TenureQuery": object(&["holder"], json!({
+            "holder": one_of("Holder"),
+            "from": described(time(), "Tenures that were not over then"),
+            "to": described(time(), "Tenures that began before then"),
+            "limit": limit(),
+            "cursor": cursor(),
+        })),
         "ExportQuery": object(&[], {
             let mut query = handover_filter();
             query["format"] = json!({ "type": "string", "enum": ExportFormat::ALL, "default": "jsonl" });
@@ -334,6 +346,45 @@ fn answers() -> Value {
             "actor": one_of("Actor"), "actor_address": words_or_null(), "request_id": words_or_null(),
             "details": { "type": "object" },
             "prev_hash": hash(), "hash": hash(),
+        })),
+        "Tenure": whole(json!({
+            "lease": one_of("LeaseName"), "holder": one_of("Holder"),
+            "generation": one_of("Generation"), "from": time(),
+            "until": described(at(), "Null while it may go on"),
+            "ended": or_null(one_of("HandoverEvent")),
+            "lapsed_ms": described(any_number(), "Lapsed before its holder renewed again"),
+        })),
+        "TenurePage": page("Tenure"),
+        "Verification": whole(json!({
+            "holds": described(flag(), "Nothing is wrong, as far as it was verified"),
+            "verified_seq": any_number(), "verified_at": at(), "head_seq": any_number(),
+            "findings": { "type": "array", "items": whole(json!({
+                "seq": count(), "what": words(), "cause": words(),
+            })) },
+            "now": time(),
+        })),
+        "LeaseAt": whole(json!({
+            "lease": one_of("LeaseName"), "time": time(), "state": one_of("State"),
+            "generation": one_of("Generation"), "tenure": or_null(one_of("Tenure")),
+            "seq": described(count(), "The last entry about it until then"), "now": time(),
+        })),
+        "Report": whole(json!({
+            "lease": one_of("LeaseName"),
+            "from": described(time(), "Not before the history first spoke of it"),
+            "to": described(time(), "Not after `now`"),
+            "held_ms": any_number(), "unheld_ms": any_number(),
+            "availability_ppm": number(0, 1_000_000),
+            "events": described(json!({ "type": "object" }), "How many entries of each kind"),
+            "forced_by": { "type": "array", "items": whole(json!({
+                "actor": one_of("Actor"), "count": any_number(),
+            })) },
+            "tenures": any_number(), "longest_tenure": or_null(one_of("Tenure")),
+            "gaps": any_number(),
+            "longest_gap": or_null(whole(json!({
+                "from": time(), "until": at(), "ms": any_number(),
+            }))),
+            "mean_gap_ms": described(count(), "Until a new holder came, on average"),
+            "now": time(),
         })),
         "Checked": whole(json!({
             "lease": one_of("LeaseName"), "generation": one_of("Generation"),

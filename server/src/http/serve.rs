@@ -123,6 +123,7 @@ pub async fn serve(options: ServeOptions) -> Result<(), ServeError> {
     people.refresh().await?;
     tokio::spawn(people.clone().follow());
     let store = Store::start(&database).await?;
+    tokio::spawn(store.clone().keep_verified());
     let address = match &options.public_url {
         Some(url) => url.as_str().trim_end_matches('/').to_owned(),
         None => format!("http://{}", listener.local_addr().map_err(listening)?),

@@ -61,7 +61,7 @@ pub fn rebuild<'a>(
 }
 
 /// Rebuilds entry by entry.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Rebuilder {
     leases: BTreeMap<LeaseName, Rebuilt>,
 }

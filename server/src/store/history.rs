@@ -4,7 +4,7 @@
 //! where the answer begins.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use baton_client::{Generation, Handover, HandoverQuery, LeaseName, Order, Timestamp};
+use baton_client::{Generation, Handover, HandoverQuery, HolderId, LeaseName, Order, Timestamp};
 
 use super::{
     listing::{BadCursor, page, push_prefix},
@@ -46,6 +46,15 @@ pub fn stretch(query: &HandoverQuery, after: u64, upto: u64, limit: u64) -> Stat
         upto: Some(upto as i64),
     };
     select(query, stretch, Order::Asc, limit)
+}
+
+/// At most `limit` entries that match, newest first, up to and with a `seq`.
+pub fn newest(query: &HandoverQuery, upto: u64, limit: u64) -> Statement {
+    let stretch = Stretch {
+        after: None,
+        upto: Some(upto as i64),
+    };
+    select(query, stretch, Order::Desc, limit)
 }
 
 fn select(query: &HandoverQuery, stretch: Stretch, order: Order, limit: u64) -> Statement {
@@ -142,6 +151,52 @@ pub fn moved(lease: &LeaseName, from: Generation) -> Statement {
     statement
 }
 
+/// What happened to a tenure after its grant, and what ended it, after a `seq`.
+pub fn of_tenure(lease: &LeaseName, generation: Generation, after: u64, limit: u64) -> Statement {
+    let mut statement = Statement::new("select ");
+    statement
+        .push(HANDOVER_COLUMNS)
+        .push(" from handovers where lease = ")
+        .bind(Arg::text(lease))
+        .push(" and previous_generation = ")
+        .bind(Arg::Int(Some(generation.get() as i64)))
+        .push(" and seq > ")
+        .bind(Arg::Int(Some(after as i64)))
+        .push(" order by seq limit ")
+        .bind(Arg::Int(Some(limit as i64)));
+    statement
+}
+
+/// As [`of_tenure`], of many at once.
+pub fn of_tenures<'a>(tenures: impl Iterator<Item = (&'a LeaseName, Generation)>) -> Statement {
+    let mut statement = Statement::new("select ");
+    statement
+        .push(HANDOVER_COLUMNS)
+        .push(" from handovers where (lease, previous_generation) in (values ");
+    statement.rows(tenures.map(|(lease, generation)| {
+        let generation = Arg::Int(Some(generation.get() as i64));
+        vec![Arg::text(lease), generation]
+    }));
+    statement.push(") order by seq");
+    statement
+}
+
+/// The entries that tell how a holder's tenures went that were open at a time.
+pub fn open_at(holder: &HolderId, time: Timestamp) -> Statement {
+    let time = Arg::Int(Some(time.micros()));
+    let mut statement = Statement::new("select ");
+    statement
+        .push(HANDOVER_COLUMNS)
+        .push(" from handovers where previous_holder = ")
+        .bind(Arg::text(holder))
+        .push(" and held_until > ")
+        .bind(time.clone())
+        .push(" and held_from < ")
+        .bind(time)
+        .push(" order by lease, seq");
+    statement
+}
+
 /// One entry.
 pub fn handover(seq: u64) -> Statement {
     let mut statement = Statement::new("select ");
@@ -157,7 +212,8 @@ pub fn handover_cursor(last: &Handover) -> String {
     URL_SAFE_NO_PAD.encode(last.seq.to_string())
 }
 
-fn read_seq_cursor(text: &str) -> Result<i64, BadCursor> {
+/// The `seq` in a cursor.
+pub fn read_seq_cursor(text: &str) -> Result<i64, BadCursor> {
     URL_SAFE_NO_PAD
         .decode(text)
         .ok()

@@ -9,9 +9,11 @@
 mod alike;
 pub mod attention;
 mod backend;
+mod checked;
 mod clock;
 pub mod events;
 mod history;
+mod inquiry;
 mod kept;
 mod line;
 mod listing;
@@ -49,12 +51,14 @@ use crate::{
     rules::{LeaseRow, Refusal, Request, view},
 };
 
+pub use checked::VerifiedTo;
 pub use listing::BadCursor;
 pub use queue::Failure;
 pub use reader::{LogEnd, Reader};
 pub use totals::Totals;
 
 use backend::Backend;
+use checked::Checked;
 use events::Hub;
 use queue::{Answer, Done, Job, Many, Reply, Room};
 use writer::Lanes;
@@ -76,6 +80,7 @@ pub struct Store {
     room: Room,
     reader: Reader,
     counter: Arc<totals::Counter>,
+    checked: Checked,
 }
 
 /// A request was not carried out, with all that its answer says about it.
@@ -150,6 +155,7 @@ impl Store {
             room: Room::new(ROOM),
             reader,
             counter: Arc::default(),
+            checked: Checked::default(),
         };
         tokio::spawn(sweeper::run(store.clone()));
         Ok(store)
@@ -417,6 +423,21 @@ impl Store {
             Ok(reading.handovers(history::handover(seq)).await?.pop())
         };
         in_time(read).await.map_err(read_failed)
+    }
+
+    /// Up to where the log was verified, with the database's time and the log's
+    /// last `seq` now.
+    ///
+    /// # Errors
+    /// The database does not answer.
+    pub async fn verified(&self) -> Result<(VerifiedTo, LogEnd), StoreError> {
+        let end = self.reader.end().await?;
+        Ok((self.checked.now(), end))
+    }
+
+    /// Verifies the log as it grows, for ever.
+    pub async fn keep_verified(self) {
+        self.checked.follow(self.reader).await;
     }
 
     /// Who reads the log from end to end.

@@ -11,7 +11,7 @@ use crate::{
 
 use super::{
     Reader, StoreError,
-    backend::{Backend, DbResult, Reading},
+    backend::{DbResult, Reading},
     history, in_time, listing, read_failed,
 };
 
@@ -33,8 +33,7 @@ impl Reader {
         let end = self.end().await?;
         let mut after = 0;
         while after < end.head.seq {
-            let page = Self::show(self.backend.as_ref(), &mut verifier, after, end.head.seq);
-            after = in_time(page).await.map_err(read_failed)?;
+            after = self.show(&mut verifier, after, end.head.seq).await?;
             seen(after, end.head.seq);
         }
         self.hold_against(verifier, after).await
@@ -42,14 +41,17 @@ impl Reader {
 
     /// Shows what comes after a `seq`, as much as one read brings, and says up to
     /// where that was.
-    async fn show(
-        backend: &dyn Backend,
+    pub(super) async fn show(
+        &self,
         verifier: &mut Verifier,
         after: u64,
         upto: u64,
-    ) -> DbResult<u64> {
-        let mut reading = backend.read().await?;
-        show_page(reading.as_mut(), verifier, after, upto).await
+    ) -> Result<u64, StoreError> {
+        let shown = async {
+            let mut reading = self.backend.read().await?;
+            show_page(reading.as_mut(), verifier, after, upto).await
+        };
+        in_time(shown).await.map_err(read_failed)
     }
 
     /// Shows what was written since, and compares, in one transaction.
@@ -72,7 +74,7 @@ impl Reader {
                 after = shown;
             }
             let mut verified = verifier.finish();
-            hold_head(&mut verified, &head);
+            hold_end(&mut verified, &head);
             let now = reading.now().await?;
             let mut query = LeaseQuery {
                 limit: Some(PAGE),
@@ -141,7 +143,9 @@ fn is_damage(error: &sqlx::Error) -> bool {
     )
 }
 
-fn hold_head(verified: &mut Verified, head: &Head) {
+/// Holds where the database says that its log ends against the last entry, and the
+/// beginning against what was archived.
+pub(super) fn hold_end(verified: &mut Verified, head: &Head) {
     let fits = match &verified.last {
         Some(last) => last.seq == head.seq && last.hash == head.hash,
         // Nothing is known of one that cannot be read, and that was said.

@@ -71,6 +71,14 @@ pub fn sample(route: &Route, lease: &str) -> Request {
     assert!(!path.contains('{'), "what does {path} stand for?");
     match (route.method, route.takes) {
         (Verb::Get, Shape::Query("CheckQuery")) => Request::get(format!("{path}?generation=1")),
+        (Verb::Get, Shape::Query("AtQuery")) => {
+            Request::get(format!("{path}?time=2026-01-01T00:00:00Z"))
+        }
+        (Verb::Get, Shape::Query("ReportQuery")) => {
+            let times = "from=2026-01-01T00:00:00Z&to=2100-01-01T00:00:00Z";
+            Request::get(format!("{path}?{times}"))
+        }
+        (Verb::Get, Shape::Query("TenureQuery")) => Request::get(format!("{path}?holder=h")),
         (Verb::Get, _) => Request::get(path),
         (Verb::Post, Shape::Form(form)) => Request::form(path, &schema::form(form)),
         (Verb::Post, Shape::Json(schema)) => Request::post(path, &schema::body(schema, lease)),

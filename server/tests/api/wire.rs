@@ -276,6 +276,9 @@ async fn what_is_asked_for_is_what_the_wire_types_read() {
         "EventsQuery" wire::EventsQuery,
         "HandoverQuery" wire::HandoverQuery,
         "ExportQuery" wire::ExportQuery,
+        "AtQuery" wire::AtQuery,
+        "ReportQuery" wire::ReportQuery,
+        "TenureQuery" wire::TenureQuery,
     }
     let item = &document.schema("Renewals")["properties"]["renewals"]["items"];
     let mut fields = document.fields(item);

@@ -8,6 +8,7 @@ mod served;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod asks;
 mod cut;
 mod exports;
 

@@ -10,6 +10,7 @@ mod failing;
 mod faults;
 mod fence;
 mod history;
+mod inquiry;
 mod lapses;
 mod locked;
 mod operator;

@@ -136,8 +136,10 @@ fn forged_end(log: &[Handover]) -> (Handover, Head) {
     (entry, head)
 }
 
-/// What is done, in SQL, and what must be found of it.
-fn attacks(log: &[Handover]) -> Vec<(&'static str, String, u64, fn(&Fault) -> bool)> {
+/// What is done, in SQL, and what must be found of it, at which `seq`; 0 if at none.
+type Attack = (&'static str, String, u64, fn(&Fault) -> bool);
+
+fn attacks(log: &[Handover]) -> Vec<Attack> {
     let mut rehashed = log[2].clone();
     rehashed.reason = "forged".into();
     rehashed.hash = chain::hash(&rehashed).expect("has a form");

@@ -1,0 +1,58 @@
+//! The calls of an auditor: who held what, when.
+
+use axum::{Json, response::IntoResponse};
+use baton_client::{AtQuery, ReportQuery, TenureQuery, Verification};
+
+use super::{
+    answer::{Answer, Oops},
+    call::Call,
+    leases::Nothing,
+    parse,
+};
+
+/// `GET /leases/{lease}/at`.
+pub async fn at(call: Call) -> Answer {
+    let AtQuery { time } = call.query()?;
+    let lease = call.lease()?;
+    if time > call.site.store().now().await? {
+        return Err(Oops::field("time", "is not in the future"));
+    }
+    let held = call.site.store().reader().held_at(&lease, time).await?;
+    let held = held.ok_or_else(|| Oops::unknown_lease(&lease))?;
+    Ok(Json(held).into_response())
+}
+
+/// `GET /leases/{lease}/report`.
+pub async fn report(call: Call) -> Answer {
+    let query: ReportQuery = call.query()?;
+    parse::report_query(&query)?;
+    let lease = call.lease()?;
+    if query.from > call.site.store().now().await? {
+        return Err(Oops::field("from", "is not in the future"));
+    }
+    let report = call.site.store().reader().report(&lease, &query).await?;
+    let report = report.ok_or_else(|| Oops::unknown_lease(&lease))?;
+    Ok(Json(report).into_response())
+}
+
+/// `GET /verification`.
+pub async fn verification(call: Call) -> Answer {
+    call.query::<Nothing>()?;
+    let (verified, end) = call.site.store().verified().await?;
+    let answer = Verification {
+        holds: verified.findings.is_empty(),
+        verified_seq: verified.seq,
+        verified_at: verified.at,
+        head_seq: end.head.seq,
+        findings: verified.findings.iter().map(Into::into).collect(),
+        now: end.now,
+    };
+    Ok(Json(answer).into_response())
+}
+
+/// `GET /tenures`.
+pub async fn tenures(call: Call) -> Answer {
+    let query: TenureQuery = call.query()?;
+    parse::tenure_query(&query)?;
+    Ok(Json(call.site.store().reader().tenures(&query).await?).into_response())
+}

@@ -1,0 +1,107 @@
+//! The chain, verified by the server as it grows: all of it from the beginning
+//! after each start and once a day, and every new entry within seconds. Slowly, so
+//! that nobody notices.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use baton_client::Timestamp;
+use tokio::time::{Instant, sleep};
+
+use crate::{
+    audit::{Depth, Finding, Verifier},
+    metrics,
+};
+
+use super::{LogEnd, Reader, StoreError};
+
+/// How often the log is looked at when everything is verified.
+const POLL: Duration = Duration::from_secs(1);
+/// How often all of it is verified again.
+const AGAIN: Duration = Duration::from_hours(24);
+/// After each read, so many times as long as it took is left to others.
+const REST: u32 = 4;
+/// How long to wait when the database does not answer.
+const RETRY: Duration = Duration::from_secs(5);
+
+/// Up to where the log was verified.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct VerifiedTo {
+    /// Up to this `seq`.
+    pub seq: u64,
+    /// At this time; `None` if nothing was verified yet.
+    pub at: Option<Timestamp>,
+    /// What is wrong.
+    pub findings: Vec<Finding>,
+    /// How much more is wrong.
+    pub more: u64,
+}
+
+/// What is known of the log. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct Checked {
+    state: Arc<Mutex<VerifiedTo>>,
+}
+
+impl Checked {
+    /// As it is now.
+    pub fn now(&self) -> VerifiedTo {
+        let state = self.state.lock();
+        state.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Verifies the log for ever.
+    pub async fn follow(self, reader: Reader) {
+        loop {
+            if let Err(error) = self.pass(&reader).await {
+                tracing::debug!(?error, "the log is not verified for now");
+                sleep(RETRY).await;
+            }
+        }
+    }
+
+    /// From the beginning to the end, and on for a day.
+    async fn pass(&self, reader: &Reader) -> Result<(), StoreError> {
+        let mut verifier = Verifier::new(Depth::Chain);
+        let mut after = 0;
+        let started = Instant::now();
+        loop {
+            let end = reader.end().await?;
+            if after < end.head.seq {
+                let read = Instant::now();
+                after = reader.show(&mut verifier, after, end.head.seq).await?;
+                sleep(read.elapsed() * REST).await;
+            }
+            if after >= end.head.seq {
+                self.note(&verifier, &end);
+                if started.elapsed() > AGAIN {
+                    return Ok(());
+                }
+                sleep(POLL).await;
+            }
+        }
+    }
+
+    /// The verifier has seen everything up to the log's end.
+    fn note(&self, verifier: &Verifier, end: &LogEnd) {
+        let mut verified = verifier.clone().finish();
+        super::verifying::hold_end(&mut verified, &end.head);
+        let now = VerifiedTo {
+            seq: end.head.seq,
+            at: Some(end.now),
+            findings: verified.findings,
+            more: verified.more,
+        };
+        metrics::verified(now.seq, now.findings.len() as u64 + now.more);
+        let state = self.state.lock();
+        let mut state = state.unwrap_or_else(PoisonError::into_inner);
+        if now.findings != state.findings {
+            for finding in &now.findings {
+                tracing::error!(%finding, "the log does not hold");
+            }
+        }
+        *state = now;
+    }
+}

@@ -1,0 +1,258 @@
+//! What an auditor asks, against what happened.
+
+use baton_client::{LeaseAt, LeaseState, Report, ReportQuery, Tenure, TenureQuery, Timestamp};
+
+use super::{ask::*, *};
+
+on_both_databases![
+    who_held_it_is_told_for_every_moment,
+    a_report_adds_up,
+    a_holder_s_tenures_are_found_whenever_they_began,
+];
+
+/// Just before and after a time.
+fn near(at: Timestamp, by_us: i64) -> Timestamp {
+    Timestamp::from_micros(at.micros() + by_us)
+}
+
+async fn at(store: &Store, lease: &str, time: Timestamp) -> LeaseAt {
+    let held = store.reader().held_at(&name(lease), time).await;
+    held.expect("it answers").expect("the lease is known")
+}
+
+fn who(at: &LeaseAt) -> Option<&str> {
+    at.tenure.as_ref().map(|tenure| tenure.holder.as_str())
+}
+
+/// A lease that is taken, lapses, is taken over, forced and left.
+async fn an_eventful_lease(store: &Store) -> Vec<Handover> {
+    let brief = acquire(taking_for("a", 150));
+    store.ask("db", brief).await.expect("is free");
+    eventually("the lapse", || async {
+        (store.log_of("db").await.len() == 2).then_some(())
+    })
+    .await;
+    store
+        .ask("db", renew("a", 1))
+        .await
+        .expect("nobody took it");
+    eventually("the second lapse", || async {
+        (store.log_of("db").await.len() == 4).then_some(())
+    })
+    .await;
+    store.take("db", "b").await;
+    store
+        .ask("db", force(2, None, None))
+        .await
+        .expect("is held");
+    store.take("db", "c").await;
+    let log = store.log_of("db").await;
+    let events: Vec<&str> = log.iter().map(|entry| entry.event.as_str()).collect();
+    let expected = [
+        "granted",
+        "lapsed",
+        "recovered",
+        "lapsed",
+        "granted",
+        "forced",
+        "granted",
+    ];
+    assert_eq!(events, expected);
+    log
+}
+
+async fn who_held_it_is_told_for_every_moment(database: TestDatabase) {
+    let store = database.store().await;
+    store.take("beside", "x").await;
+    let log = an_eventful_lease(&store).await;
+    let until = |i: usize| log[i].held_until.expect("a tenure was over");
+    // Before it was known to anybody.
+    let before = at(&store, "db", near(log[0].at, -1)).await;
+    assert_eq!(
+        (who(&before), before.state, before.seq),
+        (None, LeaseState::Free, None)
+    );
+    for (time, state, holder, number) in [
+        (log[0].at, LeaseState::Held, Some("a"), 1),
+        (near(until(1), -1), LeaseState::Held, Some("a"), 1),
+        // It lapses at its expiry, however much later that was logged.
+        (until(1), LeaseState::Lapsed, Some("a"), 1),
+        (log[1].at, LeaseState::Lapsed, Some("a"), 1),
+        (log[2].at, LeaseState::Held, Some("a"), 1),
+        (near(until(3), -1), LeaseState::Held, Some("a"), 1),
+        (near(log[4].at, -1), LeaseState::Lapsed, Some("a"), 1),
+        (log[4].at, LeaseState::Held, Some("b"), 2),
+        (log[5].at, LeaseState::Free, None, 3),
+        (log[6].at, LeaseState::Held, Some("c"), 4),
+        (near(log[6].at, 1), LeaseState::Held, Some("c"), 4),
+    ] {
+        let answer = at(&store, "db", time).await;
+        assert_eq!((answer.state, who(&answer)), (state, holder), "at {time}");
+        assert_eq!(answer.generation, generation(number), "at {time}");
+    }
+    // The whole tenure is told, whatever moment was asked about.
+    let answer = at(&store, "db", log[0].at).await;
+    let gap = until(1).ms_until(log[2].at);
+    let tenure = Tenure {
+        lease: name("db"),
+        holder: ask::holder("a"),
+        generation: generation(1),
+        from: log[0].at,
+        until: Some(until(3)),
+        ended: Some(baton_client::HandoverEvent::Lapsed),
+        lapsed_ms: gap,
+    };
+    assert_eq!(answer.tenure, Some(tenure));
+    let never = store.reader().held_at(&name("never"), log[0].at).await;
+    assert!(never.expect("it answers").is_none());
+}
+
+async fn report(store: &Store, from: Timestamp, to: Timestamp) -> Report {
+    let query = ReportQuery { from, to };
+    let report = store.reader().report(&name("db"), &query).await;
+    report.expect("it answers").expect("the lease is known")
+}
+
+async fn a_report_adds_up(database: TestDatabase) {
+    let store = database.store().await;
+    let log = an_eventful_lease(&store).await;
+    let until = |i: usize| log[i].held_until.expect("a tenure was over");
+    let (first, last) = (log[0].at, near(log[6].at, 1_000));
+    // From long before to a little after everything.
+    let whole = report(&store, Timestamp::from_micros(0), last).await;
+    assert_eq!((whole.from, whole.to), (first, last));
+    let us = |from: Timestamp, to: Timestamp| to.micros() - from.micros();
+    let gaps = [
+        us(until(1), log[2].at),
+        us(until(3), log[4].at),
+        us(log[5].at, log[6].at),
+    ];
+    let unheld: i64 = gaps.iter().sum();
+    let all = us(first, last);
+    assert_eq!(whole.unheld_ms, unheld as u64 / 1_000);
+    assert_eq!(whole.held_ms, (all - unheld) as u64 / 1_000);
+    assert_eq!(
+        whole.availability_ppm,
+        ((all - unheld) * 1_000_000 / all) as u64
+    );
+    assert_eq!((whole.gaps, whole.tenures), (3, 3));
+    assert_eq!(whole.mean_gap_ms, Some(unheld as u64 / 1_000 / 3));
+    let longest = gaps.iter().max().expect("there are some");
+    assert_eq!(
+        whole.longest_gap.expect("there is one").ms,
+        *longest as u64 / 1_000
+    );
+    assert_eq!(whole.events["granted"], 3);
+    assert_eq!((whole.events["lapsed"], whole.events["forced"]), (2, 1));
+    assert_eq!(whole.forced_by.len(), 1);
+    assert_eq!(
+        (&whole.forced_by[0].actor, whole.forced_by[0].count),
+        (&ana().actor, 1)
+    );
+    let longest = whole.longest_tenure.expect("there is one");
+    assert_eq!(
+        (longest.holder.as_str(), longest.lapsed_ms),
+        ("a", gaps[0] as u64 / 1_000)
+    );
+    // Cut anywhere, the parts are the whole.
+    for cut in [
+        until(1),
+        log[1].at,
+        log[2].at,
+        near(log[2].at, 5_000),
+        log[4].at,
+        log[5].at,
+    ] {
+        let (one, other) = (
+            report(&store, first, cut).await,
+            report(&store, cut, last).await,
+        );
+        let held = one.held_ms + other.held_ms;
+        assert!(whole.held_ms - held <= 1, "{cut}: {one:?} {other:?}");
+        let unheld = one.unheld_ms + other.unheld_ms;
+        assert!(whole.unheld_ms - unheld <= 1, "{cut}: {one:?} {other:?}");
+        let count = |report: &Report| report.events.values().sum::<u64>();
+        assert_eq!(count(&one) + count(&other), 7, "{cut}");
+    }
+    // The lease is held, and what is to come is not counted.
+    let year = near(last, 365 * 86_400_000_000);
+    let open = report(&store, log[6].at, year).await;
+    assert_eq!((open.to, open.unheld_ms, open.gaps), (open.now, 0, 0));
+    assert_eq!(open.longest_tenure.expect("it goes on").until, None);
+}
+
+async fn tenures(
+    store: &Store,
+    who: &str,
+    from: Option<Timestamp>,
+    to: Option<Timestamp>,
+) -> Vec<Tenure> {
+    let mut query = TenureQuery {
+        holder: holder(who),
+        from,
+        to,
+        limit: Some(2),
+        cursor: None,
+    };
+    let mut found = Vec::new();
+    loop {
+        let page = store.reader().tenures(&query).await.expect("it answers");
+        found.extend(page.items);
+        query.cursor = page.next;
+        if query.cursor.is_none() {
+            return found;
+        }
+    }
+}
+
+async fn a_holder_s_tenures_are_found_whenever_they_began(database: TestDatabase) {
+    let store = database.store().await;
+    let mut all = Vec::new();
+    for i in 0..5 {
+        let lease = format!("l-{i}");
+        store.take(&lease, "h").await;
+        if i != 3 {
+            store.ask(&lease, release("h", 1)).await.expect("is held");
+        }
+        // Somebody else's are not told.
+        if i < 2 {
+            store.take(&lease, "other").await;
+        }
+        all.push(store.log_of(&lease).await);
+    }
+    let brief = acquire(taking_for("h", 100));
+    store.ask("l-5", brief).await.expect("is free");
+    eventually("the lapse", || async {
+        (store.log_of("l-5").await.len() == 2).then_some(())
+    })
+    .await;
+    store.take("l-5", "other").await;
+    all.push(store.log_of("l-5").await);
+    let whole = tenures(&store, "h", None, None).await;
+    let leases: Vec<&str> = whole.iter().map(|tenure| tenure.lease.as_str()).collect();
+    assert_eq!(leases, ["l-0", "l-1", "l-2", "l-3", "l-4", "l-5"]);
+    for (tenure, log) in whole.iter().zip(&all) {
+        let end = log.get(1).and_then(|entry| entry.held_until);
+        assert_eq!((tenure.from, tenure.until), (log[0].at, end));
+    }
+    // Any two times: those that overlap, each once.
+    let mut times: Vec<Timestamp> = whole.iter().map(|tenure| tenure.from).collect();
+    times.extend(whole.iter().filter_map(|tenure| tenure.until));
+    times.sort();
+    for (i, from) in times.iter().enumerate() {
+        for to in &times[i + 1..] {
+            let found = tenures(&store, "h", Some(*from), Some(*to)).await;
+            let overlap = |tenure: &&Tenure| {
+                tenure.from < *to
+                    && tenure
+                        .until
+                        .is_none_or(|until| until > *from || tenure.from >= *from)
+            };
+            let mut expected: Vec<&Tenure> = whole.iter().filter(overlap).collect();
+            let mut found: Vec<&Tenure> = found.iter().collect();
+            expected.sort_by_key(|tenure| &tenure.lease);
+            found.sort_by_key(|tenure| &tenure.lease);
+            assert_eq!(found, expected, "from {from} to {to}");
+        }
+    }
+}
