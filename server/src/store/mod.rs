@@ -141,6 +141,9 @@ impl Store {
     /// # Errors
     /// The database does not answer.
     pub async fn start(database: &Database) -> sqlx::Result<Self> {
+        if let Database::Sqlite(sqlite) = database {
+            sqlite_checkpoint::keep_short(sqlite);
+        }
         Self::on(backend_of(database).await?).await
     }
 

@@ -19,7 +19,7 @@ use super::{
         parse_names, read_all,
     },
     sql::{CLAIMS, append_handovers, move_head, save_leases, save_payload},
-    sqlite_checkpoint, sqlite_renew,
+    sqlite_renew,
     statement::{Arg, Statement, bind_all},
 };
 
@@ -54,7 +54,6 @@ impl SqliteBackend {
         )
         .fetch_one(&database.writer)
         .await?;
-        sqlite_checkpoint::keep_short(&database);
         Ok(Self {
             clock: Clock::start(Timestamp::from_micros(newest)),
             database,
