@@ -2,6 +2,9 @@ import { expect, expectAccessible, freshLease, isLive, row, signedOut, test, typ
 
 const PAGES: [name: string, path: string, settled: (page: Page) => Promise<void>][] = [
   ['the list', '/', isLive],
+  ['a lease', '/leases/axe.lease', isLive],
+  ['the history', '/handovers', isLive],
+  ['an entry', '/handovers/1', (page) => expect(page.locator('h1')).toBeVisible()],
   ['a page that is not there', '/no-such-page', (page) => expect(page.locator('h1')).toBeVisible()],
 ];
 
@@ -17,6 +20,12 @@ for (const colorScheme of ['light', 'dark'] as const) {
           const held = await server.holder.acquire(freshLease('axe'), 'worker-1');
           await server.holder.release(await server.holder.acquire(freshLease('axe'), 'worker-2'));
           await server.holder.acquire(freshLease('axe'), 'worker-3', { ttl_ms: 1_000 });
+          const operator = await server.operator();
+          await server.holder.acquire('axe.lease', 'worker-1', { payload: { a: 1 } }).catch(() => null);
+          await operator.forceRelease(await server.holder.get('axe.lease'), 'wedged');
+          await operator.pause('axe.lease', 'freeze');
+          await operator.operate('axe.lease', 'unpause', { reason: 'thaw' });
+          await server.holder.acquire('axe.lease', 'worker-2', { payload: { a: 1 } });
           await page.goto(path);
           await settled(page);
           if (path === '/') await expect(row(page, held.lease)).toBeVisible();

@@ -167,6 +167,10 @@ export class Api {
     return (await response.json()).items[0];
   }
 
+  operate(lease: string, act: string, body: object): Promise<Lease> {
+    return this.call('POST', `leases/${lease}/${act}`, body);
+  }
+
   get(lease: string): Promise<Lease> {
     return this.call('GET', `leases/${lease}`);
   }

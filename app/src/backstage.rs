@@ -4,6 +4,10 @@
 use baton_client::{Lease, Role, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use crate::entry::Entry;
+
+#[cfg(feature = "ssr")]
+use crate::lease_asked::LeaseAsked;
 #[cfg(feature = "ssr")]
 use baton_client::{LeaseQuery, Problem};
 #[cfg(feature = "ssr")]
@@ -53,6 +57,23 @@ pub struct LeasesView {
     pub seq: u64,
 }
 
+/// One lease and what stands around it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct LeaseView {
+    /// The lease, with its payload.
+    pub lease: Lease,
+    /// Its entries in the window that was asked for, oldest first.
+    pub entries: Vec<Entry>,
+    /// There are more in the window, older than these.
+    pub more: bool,
+    /// The last entry before the window.
+    pub before: Option<Entry>,
+    /// The entry of the act that is followed.
+    pub act: Option<Entry>,
+    /// As in [`LeasesView::seq`]; not newer than the rest.
+    pub seq: u64,
+}
+
 /// A boxed answer that is still to come.
 #[cfg(feature = "ssr")]
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -74,6 +95,10 @@ pub trait Backstage: Send + Sync {
 
     /// A page of leases with what stands around it.
     fn leases(&self, query: LeaseQuery) -> Answer<'_, Result<LeasesView, Problem>>;
+
+    /// One lease; a [`Problem`] with the code `unknown_lease` if there is none of
+    /// this name.
+    fn lease(&self, asked: LeaseAsked) -> Answer<'_, Result<LeaseView, Problem>>;
 
     /// How many leases there are of each kind.
     fn totals(&self) -> Answer<'_, Result<Totals, Problem>>;

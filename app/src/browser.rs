@@ -31,8 +31,9 @@ const ASK_MS: f64 = 1_500.0;
 pub trait Page {
     /// The stream's address, going on after `seq`.
     fn events(&self, seq: u64) -> String;
-    /// Takes in what the stream said.
-    fn hear(&self, heard: Heard);
+    /// Takes in what the stream said; whether something was missed, so that the
+    /// page has to be read again.
+    fn hear(&self, heard: Heard) -> bool;
     /// Takes in the page's data as it is answered at its own address, and says
     /// where things stand; `None` if it cannot be read.
     fn read(&self, data: &str) -> Option<Heard>;
@@ -274,13 +275,31 @@ impl Follower {
             }
             state.connection.heard(now.steady_ms, told.is_some());
         }
-        self.page.hear(heard);
+        if self.page.hear(heard) {
+            self.read_again();
+        }
         // The time that is shown goes on with the next tick: with each event it
         // would make every row count, dozens of times a second.
         let phase = self.state.borrow().connection.phase();
         if phase != self.live.phase.get_untracked() {
             self.publish(now);
         }
+    }
+
+    /// Reads the page's data once more, beside the stream.
+    fn read_again(self: &Rc<Self>) {
+        let reading = Rc::clone(self);
+        spawn_local(async move {
+            let fetched = fetch(&crate::wake::here()).await;
+            let read = match fetched {
+                Fetched::Text(text) => reading.page.read(&text),
+                Fetched::SignedOut | Fetched::Failed => None,
+            };
+            if read.is_none() {
+                // What is shown has a gap: it must not pass for whole.
+                reading.fail();
+            }
+        });
     }
 
     fn fail(self: &Rc<Self>) {

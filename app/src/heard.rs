@@ -3,6 +3,8 @@
 use baton_client::{Lease, LeaseName, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use crate::entry::Entry;
+
 /// Where things stand, at the beginning of a stream.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Standing {
@@ -21,8 +23,8 @@ pub enum Heard {
     Reset,
     /// Where things stand.
     Standing(Standing),
-    /// The log grew up to this `seq`.
-    Logged(u64),
+    /// The log grew by this entry.
+    Logged(Box<Entry>),
     /// A lease that changed.
     Lease(Box<Lease>),
     /// A lease that no longer matches.
@@ -31,8 +33,7 @@ pub enum Heard {
     Time(Timestamp, u64),
 }
 
-/// What all events are made of. Read once and looked at then, so that no type
-/// is compiled in for a single one of them.
+/// What a lease and a sign of life are told apart by.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Sketch {
@@ -49,11 +50,11 @@ impl Heard {
         match name {
             "reset" => return Some(Self::Reset),
             "snapshot" => return serde_json::from_str(data).ok().map(Self::Standing),
+            "handover" => return serde_json::from_str(data).ok().map(Self::Logged),
             _ => {}
         }
         let sketch: Sketch = serde_json::from_str(data).ok()?;
         match name {
-            "handover" => Some(Self::Logged(sketch.seq)),
             "lease" if sketch.gone => sketch.lease.map(Self::Gone),
             "lease" => serde_json::from_str(data).ok().map(Self::Lease),
             "time" => Some(Self::Time(sketch.now?, sketch.seq)),
@@ -75,7 +76,8 @@ impl Heard {
     pub fn seq(&self) -> Option<u64> {
         match self {
             Self::Standing(standing) => Some(standing.seq),
-            Self::Logged(seq) | Self::Time(_, seq) => Some(*seq),
+            Self::Logged(entry) => Some(entry.seq),
+            Self::Time(_, seq) => Some(*seq),
             Self::Lease(_) | Self::Gone(_) | Self::Reset => None,
         }
     }
@@ -102,8 +104,14 @@ mod tests {
             read("time", r#"{"now":"2026-11-29T02:14:07.000000Z","seq":7}"#),
             Some(Heard::Time(now, 7)) if now == lease.now
         ));
-        let entry = r#"{"seq":8,"lease":null,"event":"archived","later":{"more":[1]}}"#;
-        assert!(matches!(read("handover", entry), Some(Heard::Logged(8))));
+        let entry = r#"{"seq":8,"at":"2026-11-29T02:14:07Z","lease":null,"event":"archived",
+            "generation":0,"holder":null,"previous_generation":0,"previous_holder":null,
+            "held_from":null,"held_until":null,"reason":"cut","incident":null,"actor":"baton",
+            "details":{"more":[1]},"hash":"00"}"#;
+        assert_eq!(
+            read("handover", entry).and_then(|heard| heard.seq()),
+            Some(8)
+        );
         let snapshot = format!(r#"{{"items":[{text}],"now":"2026-11-29T02:14:07Z","seq":9}}"#);
         let heard = read("snapshot", &snapshot).expect("a snapshot");
         assert_eq!((heard.seq(), heard.now()), (Some(9), Some(lease.now)));

@@ -7,6 +7,7 @@ use leptos::prelude::*;
 use crate::{
     bar::Bar,
     countdown::{self, left},
+    lease_asked::lease_href,
     live::{Live, Row, flag, text},
     notes::{Notes, notes},
     says::says,
@@ -17,6 +18,7 @@ use crate::{
 #[component]
 pub fn LeaseRow(row: Row, live: Live) -> impl IntoView {
     let Row { name, lease } = row;
+    let href = lease_href(&name);
     let name = name.to_string();
     let lease = RwSignal::from(lease);
     let left = Memo::new(move |_| lease.with(|lease| left(lease, now_for(lease, live))));
@@ -29,9 +31,9 @@ pub fn LeaseRow(row: Row, live: Live) -> impl IntoView {
     view! {
         <tr role="row" data-lease=name.clone() class:attention=attention>
             <th role="rowheader" scope="row" class="name">
-                <bdi class="lease-name" title=name.clone()>
-                    {name.clone()}
-                </bdi>
+                <a class="lease-name" href=href title=name.clone()>
+                    <bdi>{name.clone()}</bdi>
+                </a>
                 <Notes notes />
             </th>
             <td role="cell" class="mark">

@@ -13,12 +13,13 @@
 //!
 //! What can be said without a browser is said in plain Rust with tests beside
 //! it: [`countdown`], [`clock`], [`connection`], [`peers`], [`rows`],
-//! [`address`], [`says`]. [`live`] turns these into signals, and only `browser`,
+//! [`address`], [`says`], [`facts`], [`followed`], [`tenures`], [`timeline`]. [`live`] turns these into signals, and only `browser`,
 //! `channel`, `fetch` and `wake` touch the browser. A page is a file named after
 //! its route, a component a file named after what it shows.
 
 // What a page is made from.
 mod backstage;
+pub mod entry;
 pub mod heard;
 
 // What is known without a browser.
@@ -26,9 +27,14 @@ pub mod address;
 pub mod clock;
 pub mod connection;
 pub mod countdown;
+pub mod facts;
+pub mod followed;
+pub mod lease_asked;
 pub mod peers;
 pub mod rows;
 pub mod says;
+pub mod tenures;
+pub mod timeline;
 
 // What moves.
 #[cfg(feature = "hydrate")]
@@ -43,6 +49,8 @@ mod wake;
 
 // Pages.
 #[cfg(feature = "ssr")]
+mod lease;
+#[cfg(feature = "ssr")]
 mod leases;
 #[cfg(feature = "ssr")]
 mod sign_in;
@@ -51,12 +59,19 @@ mod visit;
 
 // Islands, and what they are made of.
 mod bar;
+mod entry_rows;
+mod history;
+mod incident;
+mod lease_facts;
+mod lease_head;
+mod lease_limits;
 mod lease_row;
 mod lease_table;
 mod live_clock;
 mod notes;
 mod stale_banner;
 mod state_mark;
+mod timeline_view;
 mod totals;
 
 // What stands still.
@@ -66,8 +81,6 @@ mod document;
 mod empty_list;
 #[cfg(feature = "ssr")]
 mod header;
-#[cfg(feature = "ssr")]
-mod incident;
 #[cfg(feature = "ssr")]
 mod message;
 #[cfg(feature = "ssr")]
@@ -83,7 +96,7 @@ pub mod plain;
 
 #[cfg(feature = "ssr")]
 pub use backstage::{Answer, Backstage};
-pub use backstage::{LeasesView, Totals, Viewer};
+pub use backstage::{LeaseView, LeasesView, Totals, Viewer};
 #[cfg(feature = "ssr")]
 pub use document::{Document, Theme, render};
 #[cfg(feature = "ssr")]

@@ -7,10 +7,12 @@ use baton_client::{Lease, LeaseName, Timestamp, limits::PAGE_DEFAULT};
 use leptos::prelude::*;
 
 use crate::{
-    LeasesView, Totals,
+    LeaseView, LeasesView, Totals,
     address::Asked,
     connection::Phase,
+    entry::Entry,
     heard::Heard,
+    lease_asked::{ENTRIES_MAX, Window},
     rows::{Merged, Rows},
 };
 
@@ -51,6 +53,102 @@ pub struct Row {
     pub name: LeaseName,
     /// The lease as it is.
     pub lease: ArcRwSignal<Lease>,
+}
+
+/// One lease and its history.
+#[derive(Debug, Clone, Copy)]
+pub struct OneLease {
+    /// The lease as it is.
+    pub lease: RwSignal<Lease>,
+    /// Its entries in the window, oldest first.
+    pub entries: RwSignal<Vec<Entry>>,
+    /// What stands before them.
+    pub before: StoredValue<Option<Entry>>,
+    /// The entry of the act that is followed.
+    pub act: StoredValue<Option<Entry>>,
+    /// Which part of its time is shown.
+    pub window: Window,
+}
+
+impl OneLease {
+    /// Shows what was read.
+    pub fn new(window: Window, view: LeaseView) -> Self {
+        Self {
+            lease: RwSignal::new(view.lease),
+            entries: RwSignal::new(view.entries),
+            before: StoredValue::new(view.before),
+            act: StoredValue::new(view.act),
+            window,
+        }
+    }
+
+    /// Takes in what was read again.
+    pub fn replace(&self, view: LeaseView) {
+        self.lease.set(view.lease);
+        self.before.set_value(view.before);
+        self.entries.set(view.entries);
+    }
+
+    /// Takes in what the stream said.
+    pub fn take(&self, heard: Heard) {
+        match heard {
+            Heard::Standing(standing) => {
+                standing.items.into_iter().for_each(|lease| self.put(lease));
+            }
+            Heard::Lease(lease) => self.put(*lease),
+            Heard::Logged(entry) => self.log(*entry),
+            Heard::Gone(_) | Heard::Time(..) | Heard::Reset => {}
+        }
+    }
+
+    fn put(&self, lease: Lease) {
+        let newer = self.lease.with_untracked(|known| {
+            known.lease == lease.lease && known.generation <= lease.generation
+        });
+        if newer {
+            self.lease.set(lease);
+        }
+    }
+
+    fn log(&self, entry: Entry) {
+        let is_own = self
+            .lease
+            .with_untracked(|lease| entry.lease.as_ref() == Some(&lease.lease));
+        let is_new = self
+            .entries
+            .with_untracked(|entries| entries.last().is_none_or(|last| last.seq < entry.seq));
+        // What is shown of the past stays as it is.
+        let ended = matches!(self.window, Window::Between(_, Some(to)) if to <= entry.at);
+        if is_own && is_new && !ended {
+            self.entries.update(|entries| {
+                entries.push(entry);
+                let too_many = entries.len().saturating_sub(ENTRIES_MAX);
+                entries.drain(..too_many);
+            });
+        }
+    }
+
+    /// From when to when the picture goes, at `now`.
+    pub fn bounds(&self, now: Timestamp) -> (Timestamp, Timestamp) {
+        match self.window {
+            Window::Last(ms) => (back(now, ms), now),
+            Window::Between(from, to) => (from, to.unwrap_or(now)),
+            Window::Newest => {
+                let first = self.entries.with(|entries| {
+                    let first = entries.first()?;
+                    Some(first.held_from.unwrap_or(first.at))
+                });
+                // A second at least, so that there is something to divide.
+                let second_ago = back(now, 1_000);
+                (first.unwrap_or(back(now, 3_600_000)).min(second_ago), now)
+            }
+        }
+    }
+}
+
+/// So many milliseconds before.
+fn back(at: Timestamp, ms: u64) -> Timestamp {
+    Timestamp::from_micros(at.micros().saturating_sub(ms as i64 * 1_000))
 }
 
 /// What stands where the list belongs.

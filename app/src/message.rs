@@ -5,7 +5,8 @@ use baton_client::{Code, Problem};
 use leptos::prelude::*;
 
 use crate::{
-    Document, Theme, Viewer,
+    Document, Theme, Viewer, Visit,
+    address::query_of,
     header::{Brand, Header},
     render,
 };
@@ -33,6 +34,59 @@ pub fn not_found(theme: Option<Theme>) -> String {
                         "All leases"
                     </a>
                 </p>
+            </main>
+        }
+    })
+}
+
+/// The page of a lease that there is not. It keeps the name. `why`: no lease can
+/// have that name.
+pub fn no_such_lease(
+    name: &str,
+    why: Option<String>,
+    viewer: Option<Viewer>,
+    visit: &Visit,
+) -> String {
+    let document = Document {
+        title: format!("No lease {name}"),
+        theme: visit.theme,
+        ..Document::default()
+    };
+    let here = visit.path.clone();
+    let search = format!("/{}", query_of([("search", name)]));
+    let history = format!("/handovers{}", query_of([("lease", name)]));
+    let can_be = why.is_none();
+    render(document, || {
+        let why = why.unwrap_or_else(|| {
+            "A lease springs into being when somebody first acquires or pauses it, and is there from then on. \
+             The name may be mistyped, or the lease was idle for long and has been forgotten."
+                .to_owned()
+        });
+        view! {
+            <Header viewer here />
+            <main>
+                <div class="sheet empty" data-part="no-such-lease">
+                    <h1>
+                        "No lease is called " <bdi class="lease-title">{name.to_owned()}</bdi>
+                    </h1>
+                    <p>{why}</p>
+                    <p class="acts">
+                        <a class="button" href=search>
+                            "Search for it"
+                        </a>
+                        {can_be
+                            .then(|| {
+                                view! {
+                                    <a class="button" href=history>
+                                        "Its handovers"
+                                    </a>
+                                }
+                            })}
+                        <a class="button" href="/">
+                            "All leases"
+                        </a>
+                    </p>
+                </div>
             </main>
         }
     })

@@ -1,9 +1,9 @@
 //! What else there is to know of a lease, each as a short sentence.
 
-use baton_client::{Actor, Lease};
+use baton_client::Lease;
 use leptos::prelude::*;
 
-use crate::countdown::time_of_day;
+use crate::{countdown::time_of_day, entry::who};
 
 /// A note, and how it is to be taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,15 +62,6 @@ pub fn notes(lease: &Lease) -> Vec<Note> {
     notes
 }
 
-/// Who it was, for people.
-pub(crate) fn who(actor: &Actor) -> String {
-    match actor {
-        Actor::User(name) => name.clone(),
-        Actor::Token(name) => format!("token {name}"),
-        Actor::Baton => "baton".to_owned(),
-    }
-}
-
 /// The notes below a lease's name, and what its holder says.
 #[component]
 pub fn Notes(notes: Memo<(Vec<Note>, Option<String>)>) -> impl IntoView {
@@ -91,7 +82,7 @@ pub fn Notes(notes: Memo<(Vec<Note>, Option<String>)>) -> impl IntoView {
 
 #[cfg(test)]
 mod tests {
-    use baton_client::{Barred, Paused, Reserved};
+    use baton_client::{Actor, Barred, Paused, Reserved};
 
     use super::*;
     use crate::countdown::tests::held;

@@ -3,10 +3,10 @@
 
 use baton_client::{Code, Problem};
 
-use crate::{Backstage, Theme, Viewer, address::sign_in_href, leases, message, sign_in};
+use crate::{Backstage, Theme, Viewer, address::sign_in_href, lease, leases, message, sign_in};
 
 /// The addresses of the pages, as the server's router writes them.
-pub const PATHS: &[&str] = &["/", "/sign-in"];
+pub const PATHS: &[&str] = &["/", "/leases/{lease}", "/sign-in"];
 
 /// What a browser asks for.
 #[derive(Debug, Clone, Default)]
@@ -49,6 +49,9 @@ pub async fn open(backstage: &dyn Backstage, visit: &Visit) -> Reply {
     match visit.path.as_str() {
         "/" => leases::open(backstage, visit).await,
         "/sign-in" => Reply::Page(200, sign_in::page(visit)),
+        path if path.starts_with("/leases/") => {
+            lease::open(backstage, &path["/leases/".len()..], visit).await
+        }
         _ => Reply::Page(404, message::not_found(visit.theme)),
     }
 }

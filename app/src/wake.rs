@@ -3,20 +3,27 @@
 
 use std::{cell::Cell, rc::Rc};
 
+use baton_client::Role;
 use leptos::{prelude::*, task::spawn_local};
 use wasm_bindgen::{JsCast, closure::Closure, prelude::wasm_bindgen};
 use web_sys::HtmlElement;
 
 use crate::{
-    LeasesView, Totals,
-    address::Asked,
+    LeaseView, LeasesView, Totals,
+    address::{Asked, query_of},
     browser::{Page, follow, steady_ms},
     fetch::{Fetched, fetch},
     heard::{Heard, Standing},
+    history::History,
+    lease_asked::LeaseAsked,
+    lease_facts::LeaseFacts,
+    lease_head::{Acts, LeaseState, title as lease_title},
+    lease_limits::{Follow, LeaseLimits},
     lease_table::LeaseTable,
-    live::{LeaseList, Live},
+    live::{LeaseList, Live, OneLease},
     live_clock::LiveClock,
     stale_banner::StaleBanner,
+    timeline_view::{Picture, TenureTable},
     totals::{TotalsLine, title},
 };
 
@@ -38,6 +45,7 @@ pub fn wake() {
     let data = opened.text_content().unwrap_or_default();
     let live = match opened.get_attribute("data-page").as_deref() {
         Some("leases") => leases(&data),
+        Some("lease") => lease(&data),
         _ => None,
     };
     let Some(live) = live else {
@@ -53,8 +61,7 @@ pub fn wake() {
 /// `/`.
 fn leases(data: &str) -> Option<Live> {
     let view: LeasesView = serde_json::from_str(data).ok()?;
-    let query =
-        web_sys::UrlSearchParams::new_with_str(&location().search().unwrap_or_default()).ok()?;
+    let query = query()?;
     let asked = Asked::read(|field| query.get(field));
     let (live, seq) = (Live::new(view.now), view.seq);
     let list = LeaseList::new(asked.clone(), view);
@@ -72,6 +79,89 @@ fn leases(data: &str) -> Option<Live> {
     };
     follow(live, page, seq);
     Some(live)
+}
+
+/// `/leases/{name}`.
+fn lease(data: &str) -> Option<Live> {
+    let view: LeaseView = serde_json::from_str(data).ok()?;
+    let query = query()?;
+    let asked = LeaseAsked::read(view.lease.lease.clone(), |field| query.get(field));
+    let role = find("[data-island=acts]").and_then(|acts| acts.get_attribute("data-role"));
+    let role = role
+        .and_then(|role| role.parse().ok())
+        .unwrap_or(Role::Viewer);
+    let (live, seq) = (Live::new(view.lease.now), view.seq);
+    let one = OneLease::new(asked.window, view);
+    island("state", move || view! { <LeaseState one live /> });
+    island("acts", move || view! { <Acts one role /> });
+    if one.act.with_value(Option::is_some) {
+        island("follow", move || view! { <Follow one live /> });
+    }
+    island("limits", move || view! { <LeaseLimits one live /> });
+    island("facts", move || view! { <LeaseFacts one live /> });
+    island("picture", move || view! { <Picture one live /> });
+    island("tenures", move || view! { <TenureTable one /> });
+    island("history", move || view! { <History one /> });
+    follow(live, LeasePage { asked, one }, seq);
+    Some(live)
+}
+
+struct LeasePage {
+    asked: LeaseAsked,
+    one: OneLease,
+}
+
+impl Page for LeasePage {
+    fn events(&self, seq: u64) -> String {
+        // Of all names that begin with this one, it is itself the first.
+        let seq = seq.to_string();
+        let name = self.asked.lease.as_str();
+        let fields = [
+            ("after", &*seq),
+            ("prefix", name),
+            ("sort", "name"),
+            ("limit", "1"),
+        ];
+        format!("/api/v1/events{}", query_of(fields))
+    }
+
+    fn hear(&self, heard: Heard) -> bool {
+        let gap = matches!(heard, Heard::Reset);
+        self.one.take(heard);
+        gap
+    }
+
+    fn read(&self, data: &str) -> Option<Heard> {
+        let view: LeaseView = serde_json::from_str(data).ok()?;
+        let standing = Standing {
+            items: vec![view.lease.clone()],
+            now: view.lease.now,
+            seq: view.seq,
+        };
+        self.one.replace(view);
+        Some(Heard::Standing(standing))
+    }
+
+    fn tick(&self, _live: bool) {
+        let generation = self
+            .one
+            .lease
+            .with_untracked(|lease| lease.generation.to_string());
+        set_attribute("main", "data-generation", &generation);
+        if let Some(payload) = find(".payload") {
+            let shown = payload.get_attribute("data-generation");
+            let moved = if shown.as_deref() == Some(&generation) {
+                "false"
+            } else {
+                "true"
+            };
+            set_attribute(".payload", "data-moved", moved);
+        }
+    }
+
+    fn title(&self) -> String {
+        self.one.lease.with_untracked(lease_title)
+    }
 }
 
 struct LeasesPage {
@@ -116,8 +206,9 @@ impl Page for LeasesPage {
         self.asked.events(seq)
     }
 
-    fn hear(&self, heard: Heard) {
+    fn hear(&self, heard: Heard) -> bool {
         self.list.take(heard);
+        false
     }
 
     fn read(&self, data: &str) -> Option<Heard> {
@@ -140,6 +231,12 @@ impl Page for LeasesPage {
     fn title(&self) -> String {
         title(self.list.totals.get_untracked())
     }
+}
+
+/// The fields of this page's address.
+fn query() -> Option<web_sys::UrlSearchParams> {
+    // What the browser itself made of an address can be read.
+    web_sys::UrlSearchParams::new_with_str(&location().search().unwrap_or_default()).ok()
 }
 
 /// Takes over an island, if the page has it.

@@ -4,7 +4,7 @@ use baton_client::{Actor, Lease, LeaseState};
 
 use crate::{
     countdown::{fine, moment},
-    notes::who,
+    entry::who,
 };
 
 use super::Act;

@@ -3,8 +3,12 @@
 use std::sync::Arc;
 
 use axum::http::HeaderMap;
-use baton_app::{Backstage, LeasesView, Totals, Viewer};
-use baton_client::{LeaseQuery, Problem};
+use baton_app::{
+    Backstage, LeaseView, LeasesView, Totals, Viewer,
+    entry::Entry,
+    lease_asked::{ENTRIES_MAX, LeaseAsked, Window},
+};
+use baton_client::{HandoverQuery, LeaseQuery, Problem, Timestamp};
 
 use crate::{
     people::{Access, Caller, authorise},
@@ -49,6 +53,58 @@ impl Behind {
         })
     }
 
+    async fn read_lease(&self, asked: LeaseAsked) -> Result<LeaseView, Oops> {
+        let caller = self.reader().await?;
+        let store = self.site.store();
+        // The `seq` first: what is logged while the rest is read comes again
+        // with the events, and nothing is missed.
+        let first = LeaseQuery {
+            prefix: Some(asked.lease.to_string()),
+            limit: Some(1),
+            ..LeaseQuery::default()
+        };
+        let (_, seq) = store.leases_and_seq(&first).await?;
+        let lease = store.lease(&asked.lease).await?;
+        let mut lease = lease.ok_or_else(|| Oops::unknown_lease(&asked.lease))?;
+        if caller.is_anonymous() {
+            lease.payload = None;
+        }
+        let (from, to) = match asked.window {
+            Window::Newest => (None, None),
+            Window::Last(ms) => {
+                let from = lease.now.micros().saturating_sub(ms as i64 * 1_000);
+                (Some(Timestamp::from_micros(from)), None)
+            }
+            Window::Between(from, to) => (Some(from), to),
+        };
+        let of = |from, to, limit| HandoverQuery {
+            lease: Some(asked.lease.clone()),
+            from,
+            to,
+            limit: Some(limit),
+            ..HandoverQuery::default()
+        };
+        let page = store.handovers(&of(from, to, ENTRIES_MAX as u64)).await?;
+        let more = page.next.is_some();
+        let before = match from {
+            Some(from) if !more => store.handovers(&of(None, Some(from), 1)).await?.items.pop(),
+            _ => None,
+        };
+        let act = match asked.after {
+            Some(seq) => store.handover(seq).await?,
+            None => None,
+        };
+        let act = act.filter(|act| act.lease.as_ref() == Some(&asked.lease));
+        Ok(LeaseView {
+            lease,
+            entries: page.items.into_iter().rev().map(Entry::from).collect(),
+            more,
+            before: before.map(Entry::from),
+            act: act.map(Entry::from),
+            seq,
+        })
+    }
+
     async fn read_totals(&self) -> Result<Totals, StoreError> {
         let totals = self.site.store().totals().await?;
         Ok(Totals {
@@ -80,6 +136,10 @@ impl Backstage for Behind {
 
     fn leases(&self, query: LeaseQuery) -> Coming<'_, Result<LeasesView, Problem>> {
         Box::pin(async { self.read_leases(query).await.map_err(|oops| *oops.0) })
+    }
+
+    fn lease(&self, asked: LeaseAsked) -> Coming<'_, Result<LeaseView, Problem>> {
+        Box::pin(async { self.read_lease(asked).await.map_err(|oops| *oops.0) })
     }
 
     fn totals(&self) -> Coming<'_, Result<Totals, Problem>> {

@@ -699,6 +699,13 @@ pub static ROUTES: &[Route] = &[
     ),
     public(
         Verb::Get,
+        "/leases/{lease}",
+        Served::Pages,
+        Shape::Text("text/html"),
+        "The page of one lease; sends strangers to sign in",
+    ),
+    public(
+        Verb::Get,
         "/sign-in",
         Served::Pages,
         Shape::Text("text/html"),

@@ -1,0 +1,105 @@
+//! Entries of the log as rows of a table.
+
+use baton_client::Timestamp;
+use leptos::{either::Either, prelude::*};
+
+use crate::{
+    entry::{Entry, event_class, event_words, who},
+    incident::Incident,
+    lease_asked::lease_href,
+};
+
+/// The head of the table. `with_lease`: entries of many leases.
+#[component]
+pub fn EntryHead(with_lease: bool) -> impl IntoView {
+    view! {
+        <thead role="rowgroup">
+            <tr role="row">
+                <th role="columnheader" scope="col" class="when">"When (UTC)"</th>
+                {with_lease
+                    .then(|| view! { <th role="columnheader" scope="col" class="of">"Lease"</th> })}
+                <th role="columnheader" scope="col" class="what">"Event"</th>
+                <th role="columnheader" scope="col" class="num">"Generation"</th>
+                <th role="columnheader" scope="col" class="after">"Holder after"</th>
+                <th role="columnheader" scope="col" class="why">"Why"</th>
+                <th role="columnheader" scope="col" class="by">"By"</th>
+            </tr>
+        </thead>
+    }
+}
+
+/// An entry.
+#[component]
+pub fn EntryRow(entry: Entry, with_lease: bool) -> impl IntoView {
+    let Entry {
+        seq,
+        at,
+        lease,
+        event,
+        generation,
+        holder,
+        reason,
+        incident,
+        actor,
+        ..
+    } = entry;
+    let of = with_lease.then(|| {
+        let name = match lease {
+            Some(lease) => Either::Left(view! {
+                <a class="lease-name" href=lease_href(&lease)>
+                    <bdi>{lease.to_string()}</bdi>
+                </a>
+            }),
+            None => Either::Right(view! { <span class="muted">"all leases"</span> }),
+        };
+        view! {
+            <td role="cell" class="of">
+                {name}
+            </td>
+        }
+    });
+    let (has, holder) = match holder {
+        Some(holder) => (true, holder.to_string()),
+        None => (false, "no holder".to_owned()),
+    };
+    view! {
+        <tr role="row" data-seq=seq.to_string()>
+            <td role="cell" class="when">
+                <a href=format!("/handovers/{seq}")>
+                    <Moment at />
+                </a>
+            </td>
+            {of}
+            <td role="cell" class="what">
+                <span class=format!("state {}", event_class(event))>{event_words(event)}</span>
+            </td>
+            <td role="cell" class="num" data-label="Generation">
+                {generation.to_string()}
+            </td>
+            <td role="cell" class="after" data-label="Holder after">
+                <bdi class="holder-name" class:none=!has title=holder.clone()>
+                    {holder.clone()}
+                </bdi>
+            </td>
+            <td role="cell" class="why">
+                <bdi class="reason">{reason}</bdi>
+                {incident.map(|incident| view! { <Incident incident /> })}
+            </td>
+            <td role="cell" class="by" data-label="By">
+                <bdi>{who(&actor)}</bdi>
+            </td>
+        </tr>
+    }
+}
+
+/// A moment to the second; pointing at it tells it exactly.
+#[component]
+pub fn Moment(at: Timestamp) -> impl IntoView {
+    let exact = at.to_string();
+    let text = format!("{} {}", &exact[..10], &exact[11..19]);
+    view! {
+        <time datetime=exact.clone() title=exact.clone()>
+            {text}
+        </time>
+    }
+}

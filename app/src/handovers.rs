@@ -1,0 +1,254 @@
+//! `/handovers`: what happened to all leases, and why.
+
+use baton_client::{FieldError, HandoverEvent, Problem};
+use leptos::prelude::*;
+
+use crate::{
+    Backstage, Document, HandoversView, Reply, Viewer, Visit,
+    document::Script,
+    entry::event_words,
+    entry_rows::{EntryHead, EntryRow},
+    handovers_asked::{FIELDS, HandoversAsked},
+    header::Header,
+    lease_asked::{field_moment, read_moment},
+    live::Live,
+    news::News,
+    render,
+    stale_banner::StaleBanner,
+    visit,
+};
+
+/// Answers a visit.
+pub async fn open(backstage: &dyn Backstage, visit: &Visit) -> Reply {
+    let mut asked = HandoversAsked::read(|field| visit.field(field).map(str::to_owned));
+    if visit.data {
+        // Who has the page open wants to know what is new.
+        asked.cursor = None;
+    }
+    let here = asked.href(asked.cursor.as_deref());
+    let refused = |problem, viewer| visit::refused(problem, "The handovers", viewer, here.clone(), visit);
+    let viewer = match backstage.who().await {
+        Ok(viewer) => viewer,
+        Err(problem) => return refused(problem, None),
+    };
+    let query = match asked.query() {
+        Ok(query) => query,
+        // Strangers are sent to sign in, whatever they ask for.
+        Err(errors) if viewer.is_some() && !visit.data => {
+            return Reply::Page(422, wrong(asked, errors, viewer, visit));
+        }
+        Err(_) => Default::default(),
+    };
+    match backstage.handovers(query).await {
+        Ok(view) if visit.data => visit::data(&view),
+        Ok(view) => Reply::Page(200, page(view, asked, viewer, visit)),
+        Err(Problem { status: 422, errors, .. }) if !visit.data => {
+            Reply::Page(422, wrong(asked, errors, viewer, visit))
+        }
+        Err(problem) => refused(problem, viewer),
+    }
+}
+
+fn page(view: HandoversView, asked: HandoversAsked, viewer: Option<Viewer>, visit: &Visit) -> String {
+    let HandoversView { items, next, now, seq } = view;
+    // The entries stand in the document; the script needs only where they end.
+    let known = HandoversView {
+        items: Vec::new(),
+        next: None,
+        now,
+        seq,
+    };
+    let document = Document {
+        title: "Handovers".into(),
+        theme: visit.theme,
+        script: Script::new("handovers", &known, &visit.nonce),
+        reload_s: None,
+    };
+    render(document, || {
+        let live = Live::new(now);
+        let here = asked.href(asked.cursor.as_deref());
+        let newest = asked.href(None);
+        let next = next.map(|next| asked.href(Some(&next)));
+        let first = asked.cursor.is_some().then(|| newest.clone());
+        let none = items.is_empty();
+        let rows: Vec<_> = items
+            .into_iter()
+            .map(|entry| view! { <EntryRow entry with_lease=true /> })
+            .collect();
+        view! {
+            <Header viewer here=here.clone() live />
+            <div data-island="banner">
+                <StaleBanner live here />
+            </div>
+            <main>
+                <h1>"Handovers"</h1>
+                <Filter asked=asked.clone() errors=Vec::new() />
+                <div data-island="news">
+                    <News count=RwSignal::new(0) href=newest />
+                </div>
+                {if none {
+                    view! {
+                        <div class="sheet empty">
+                            <p>
+                                {if asked.filters() {
+                                    "Nothing matches. There is a history, but no entry like this."
+                                } else if asked.cursor.is_some() {
+                                    "There is nothing older."
+                                } else {
+                                    "Nothing has happened yet. The first grant of a lease is the first entry."
+                                }}
+                            </p>
+                            <p>
+                                <a class="button" href="/handovers">
+                                    "Show all handovers"
+                                </a>
+                            </p>
+                        </div>
+                    }
+                        .into_any()
+                } else {
+                    view! {
+                        <div class="sheet">
+                            <table class="cards entries" role="table">
+                                <caption class="unseen">"Handovers, newest first"</caption>
+                                <EntryHead with_lease=true />
+                                <tbody role="rowgroup">{rows}</tbody>
+                            </table>
+                        </div>
+                    }
+                        .into_any()
+                }}
+                <nav class="pages" aria-label="Pages">
+                    <span class="exports small">
+                        "Export all that match: " <a href=asked.export_href("csv")>"CSV"</a> " "
+                        <a href=asked.export_href("jsonl")>"JSON Lines"</a>
+                    </span>
+                    {first
+                        .map(|href| {
+                            view! {
+                                <a class="button" rel="first" href=href>
+                                    "Newest"
+                                </a>
+                            }
+                        })}
+                    {next
+                        .map(|href| {
+                            view! {
+                                <a class="button" rel="next" href=href>
+                                    "Older"
+                                </a>
+                            }
+                        })}
+                </nav>
+            </main>
+        }
+    })
+}
+
+/// The page when the filter cannot be read: what was said, and what is wrong.
+fn wrong(asked: HandoversAsked, errors: Vec<FieldError>, viewer: Option<Viewer>, visit: &Visit) -> String {
+    let document = Document {
+        title: "Handovers".into(),
+        theme: visit.theme,
+        ..Document::default()
+    };
+    render(document, || {
+        view! {
+            <Header viewer here=asked.href(None) />
+            <main>
+                <h1>"Handovers"</h1>
+                <Filter asked errors />
+            </main>
+        }
+    })
+}
+
+/// The filter, set to what is asked, with what is wrong in it.
+#[component]
+fn Filter(asked: HandoversAsked, errors: Vec<FieldError>) -> impl IntoView {
+    let is_wrong = !errors.is_empty();
+    let filters = asked.filters();
+    let wrong = errors.into_iter().map(|error| {
+        let words = FIELDS.iter().find(|field| field.0 == error.field);
+        let words = words.map_or(error.field.clone(), |field| field.1.to_owned());
+        view! {
+            <li>
+                <b>{words}</b>
+                ": "
+                <bdi>{error.message}</bdi>
+            </li>
+        }
+    });
+    let wrong = wrong.collect::<Vec<_>>();
+    let fields = FIELDS.map(|(name, words)| {
+        let said = asked.field(name).to_owned();
+        let input = match name {
+            "event" => {
+                let choices = HandoverEvent::ALL.map(|event| {
+                    view! {
+                        <option value=event.as_str() selected=said == event.as_str()>
+                            {event_words(event)}
+                        </option>
+                    }
+                });
+                view! {
+                    <select name=name>
+                        <option value="">"Any"</option>
+                        {choices.into_iter().collect::<Vec<_>>()}
+                    </select>
+                }
+                .into_any()
+            }
+            "from" | "to" => {
+                let value = read_moment(&said).map(field_moment);
+                view! { <input type="datetime-local" name=name step="1" value=value /> }.into_any()
+            }
+            _ => view! {
+                <input
+                    type="text"
+                    name=name
+                    value=said
+                    maxlength="500"
+                    autocapitalize="none"
+                    spellcheck="false"
+                    placeholder=(name == "actor").then_some("user:ana, token:ci, baton")
+                />
+            }
+            .into_any(),
+        };
+        view! {
+            <label>
+                <span>{words}</span>
+                {input}
+            </label>
+        }
+    });
+    view! {
+        {is_wrong
+            .then(|| {
+                view! {
+                    <div class="problem-list" role="alert">
+                        <p>"The filter cannot be read. Correct this, and show again:"</p>
+                        <ul>{wrong}</ul>
+                    </div>
+                }
+            })}
+        <details class="sheet filter" open=filters || is_wrong>
+            <summary>"Filter"</summary>
+            <form method="get" action="/handovers" role="search" autocomplete="off">
+                {fields.into_iter().collect::<Vec<_>>()}
+                <p class="acts">
+                    <button type="submit">"Show"</button>
+                    {filters
+                        .then(|| {
+                            view! {
+                                <a class="button quiet" href="/handovers">
+                                    "Show all"
+                                </a>
+                            }
+                        })}
+                </p>
+            </form>
+        </details>
+    }
+}
