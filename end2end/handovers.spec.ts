@@ -31,10 +31,10 @@ test('the history, newest first, with what the filter asks for', async ({ page, 
 
   await page.locator(`${rows} td.when a`).click();
   await expect(page.locator('h1')).toContainText('Entry');
-  await expect(page.locator('.entry')).toContainText('wedged <b>hard</b>');
-  await expect(page.locator('.entry')).toContainText(/[0-9a-f]{64}/);
+  await expect(page.locator('.log-entry')).toContainText('wedged <b>hard</b>');
+  await expect(page.locator('.log-entry')).toContainText(/[0-9a-f]{64}/);
   await page.getByRole('link', { name: 'The entry after' }).click();
-  await expect(page.locator('.entry')).toContainText('replica-b');
+  await expect(page.locator('.log-entry')).toContainText('replica-b');
 });
 
 test('new entries are announced and not pushed', async ({ page, server }) => {

@@ -9,7 +9,7 @@ use crate::entry::Entry;
 #[cfg(feature = "ssr")]
 use crate::lease_asked::LeaseAsked;
 #[cfg(feature = "ssr")]
-use baton_client::{LeaseQuery, Problem};
+use baton_client::{Handover, HandoverQuery, LeaseQuery, Problem};
 #[cfg(feature = "ssr")]
 use std::{future::Future, pin::Pin};
 
@@ -74,6 +74,19 @@ pub struct LeaseView {
     pub seq: u64,
 }
 
+/// A page of the history.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct HandoversView {
+    /// The entries, newest first.
+    pub items: Vec<Entry>,
+    /// The next page's cursor; `None` on the last.
+    pub next: Option<String>,
+    /// The database time that this is true for.
+    pub now: Timestamp,
+    /// The log's last `seq`; not newer than the rest.
+    pub seq: u64,
+}
+
 /// A boxed answer that is still to come.
 #[cfg(feature = "ssr")]
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -99,6 +112,12 @@ pub trait Backstage: Send + Sync {
     /// One lease; a [`Problem`] with the code `unknown_lease` if there is none of
     /// this name.
     fn lease(&self, asked: LeaseAsked) -> Answer<'_, Result<LeaseView, Problem>>;
+
+    /// A page of the history.
+    fn handovers(&self, query: HandoverQuery) -> Answer<'_, Result<HandoversView, Problem>>;
+
+    /// One entry of the history; `None` if there is none of this `seq`.
+    fn handover(&self, seq: u64) -> Answer<'_, Result<Option<Handover>, Problem>>;
 
     /// How many leases there are of each kind.
     fn totals(&self) -> Answer<'_, Result<Totals, Problem>>;

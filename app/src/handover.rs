@@ -15,7 +15,8 @@ use crate::{
 /// Answers a visit to the entry that the path calls `seq`.
 pub async fn open(backstage: &dyn Backstage, seq: &str, visit: &Visit) -> Reply {
     let here = visit.path.clone();
-    let refused = |problem, viewer| visit::refused(problem, "The entry", viewer, here.clone(), visit);
+    let refused =
+        |problem, viewer| visit::refused(problem, "The entry", viewer, here.clone(), visit);
     let viewer = match backstage.who().await {
         Ok(viewer) => viewer,
         Err(problem) => return refused(problem, None),
@@ -94,7 +95,7 @@ fn page(entry: Handover, viewer: Option<Viewer>, visit: &Visit) -> String {
                     <h1>{format!("Entry {seq}")}</h1>
                     <span class=format!("state {}", event_class(entry.event))>{words}</span>
                 </div>
-                <section class="sheet entry">
+                <section class="sheet log-entry">
                     {entry
                         .lease
                         .map(|lease| {
@@ -113,7 +114,7 @@ fn page(entry: Handover, viewer: Option<Viewer>, visit: &Visit) -> String {
                         </q>
                     </p>
                     {entry.incident.map(|incident| view! { <p><Incident incident /></p> })}
-                    <dl class="facts">{facts}</dl>
+                    <dl class="lease-facts">{facts}</dl>
                 </section>
                 <nav class="pages" aria-label="Entries">
                     <span class="exports small">
@@ -139,7 +140,9 @@ fn page(entry: Handover, viewer: Option<Viewer>, visit: &Visit) -> String {
 /// Everything in the entry that has no place of its own on the page.
 fn facts(entry: &Handover) -> Vec<(&'static str, String)> {
     let holder = |holder: &Option<baton_client::HolderId>| {
-        holder.as_ref().map_or("nobody".to_owned(), ToString::to_string)
+        holder
+            .as_ref()
+            .map_or("nobody".to_owned(), ToString::to_string)
     };
     let mut facts = vec![
         ("At", entry.at.to_string()),
@@ -151,7 +154,10 @@ fn facts(entry: &Handover) -> Vec<(&'static str, String)> {
     ];
     let mut some = |term, text: Option<String>| facts.extend(text.map(|text| (term, text)));
     some("The tenure began", entry.held_from.map(|at| at.to_string()));
-    some("It was held until", entry.held_until.map(|at| at.to_string()));
+    some(
+        "It was held until",
+        entry.held_until.map(|at| at.to_string()),
+    );
     some("From the address", entry.actor_address.clone());
     some("Request", entry.request_id.clone());
     for (name, value) in &entry.details {

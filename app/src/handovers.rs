@@ -26,7 +26,8 @@ pub async fn open(backstage: &dyn Backstage, visit: &Visit) -> Reply {
         asked.cursor = None;
     }
     let here = asked.href(asked.cursor.as_deref());
-    let refused = |problem, viewer| visit::refused(problem, "The handovers", viewer, here.clone(), visit);
+    let refused =
+        |problem, viewer| visit::refused(problem, "The handovers", viewer, here.clone(), visit);
     let viewer = match backstage.who().await {
         Ok(viewer) => viewer,
         Err(problem) => return refused(problem, None),
@@ -42,15 +43,27 @@ pub async fn open(backstage: &dyn Backstage, visit: &Visit) -> Reply {
     match backstage.handovers(query).await {
         Ok(view) if visit.data => visit::data(&view),
         Ok(view) => Reply::Page(200, page(view, asked, viewer, visit)),
-        Err(Problem { status: 422, errors, .. }) if !visit.data => {
-            Reply::Page(422, wrong(asked, errors, viewer, visit))
-        }
+        Err(Problem {
+            status: 422,
+            errors,
+            ..
+        }) if !visit.data => Reply::Page(422, wrong(asked, errors, viewer, visit)),
         Err(problem) => refused(problem, viewer),
     }
 }
 
-fn page(view: HandoversView, asked: HandoversAsked, viewer: Option<Viewer>, visit: &Visit) -> String {
-    let HandoversView { items, next, now, seq } = view;
+fn page(
+    view: HandoversView,
+    asked: HandoversAsked,
+    viewer: Option<Viewer>,
+    visit: &Visit,
+) -> String {
+    let HandoversView {
+        items,
+        next,
+        now,
+        seq,
+    } = view;
     // The entries stand in the document; the script needs only where they end.
     let known = HandoversView {
         items: Vec::new(),
@@ -146,7 +159,12 @@ fn page(view: HandoversView, asked: HandoversAsked, viewer: Option<Viewer>, visi
 }
 
 /// The page when the filter cannot be read: what was said, and what is wrong.
-fn wrong(asked: HandoversAsked, errors: Vec<FieldError>, viewer: Option<Viewer>, visit: &Visit) -> String {
+fn wrong(
+    asked: HandoversAsked,
+    errors: Vec<FieldError>,
+    viewer: Option<Viewer>,
+    visit: &Visit,
+) -> String {
     let document = Document {
         title: "Handovers".into(),
         theme: visit.theme,

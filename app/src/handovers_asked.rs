@@ -45,7 +45,7 @@ impl HandoversAsked {
         self.fields.iter().any(|said| !said.is_empty())
     }
 
-    fn said(&self) -> impl Iterator<Item = (&'static str, &str)> {
+    fn said(&self) -> impl Iterator<Item = (&str, &str)> {
         let all = FIELDS.iter().zip(&self.fields);
         let said = all.filter(|(_, said)| !said.is_empty());
         said.map(|((field, _), said)| (*field, said.as_str()))
@@ -105,7 +105,10 @@ impl HandoversAsked {
             text(name).and_then(|said| {
                 let at = read_moment(&said);
                 if at.is_none() {
-                    wrong(name, format!("`{said}` is not a time such as 2026-11-29T02:14"));
+                    wrong(
+                        name,
+                        format!("`{said}` is not a time such as 2026-11-29T02:14"),
+                    );
                 }
                 at
             })
@@ -123,7 +126,11 @@ impl HandoversAsked {
             cursor: self.cursor.clone(),
             ..HandoverQuery::default()
         };
-        if errors.is_empty() { Ok(query) } else { Err(errors) }
+        if errors.is_empty() {
+            Ok(query)
+        } else {
+            Err(errors)
+        }
     }
 }
 
@@ -132,14 +139,29 @@ pub fn is_meant(query: &HandoverQuery, entry: &Entry) -> bool {
     let lease = entry.lease.as_ref().map(LeaseName::as_str);
     let is_side = |holder: &String| {
         let sides = [&entry.holder, &entry.previous_holder];
-        sides.into_iter().flatten().any(|side| side.as_str() == holder)
+        sides
+            .into_iter()
+            .flatten()
+            .any(|side| side.as_str() == holder)
     };
-    query.lease.as_ref().is_none_or(|name| lease == Some(name.as_str()))
-        && query.prefix.as_ref().is_none_or(|prefix| lease.is_some_and(|lease| lease.starts_with(prefix.as_str())))
+    query
+        .lease
+        .as_ref()
+        .is_none_or(|name| lease == Some(name.as_str()))
+        && query
+            .prefix
+            .as_ref()
+            .is_none_or(|prefix| lease.is_some_and(|lease| lease.starts_with(prefix.as_str())))
         && query.holder.as_ref().is_none_or(is_side)
         && query.event.is_none_or(|event| event == entry.event)
-        && query.actor.as_ref().is_none_or(|actor| *actor == entry.actor)
-        && query.incident.as_ref().is_none_or(|incident| entry.incident.as_ref() == Some(incident))
+        && query
+            .actor
+            .as_ref()
+            .is_none_or(|actor| *actor == entry.actor)
+        && query
+            .incident
+            .as_ref()
+            .is_none_or(|incident| entry.incident.as_ref() == Some(incident))
         && query.from.is_none_or(|from| entry.at >= from)
         && query.to.is_none_or(|to| entry.at < to)
 }
@@ -158,8 +180,16 @@ mod tests {
 
     #[test]
     fn the_address_says_the_filter_and_the_export_takes_the_same() {
-        let asked = asked(&[("lease", "a"), ("from", "2026-11-29T02:14"), ("actor", " user:ana "), ("cursor", "x")]);
-        assert_eq!(asked.href(None), "/handovers?lease=a&actor=user%3Aana&from=2026-11-29T02%3A14");
+        let asked = asked(&[
+            ("lease", "a"),
+            ("from", "2026-11-29T02:14"),
+            ("actor", " user:ana "),
+            ("cursor", "x"),
+        ]);
+        assert_eq!(
+            asked.href(None),
+            "/handovers?lease=a&actor=user%3Aana&from=2026-11-29T02%3A14"
+        );
         assert!(asked.href(Some("y")).ends_with("&cursor=y"));
         assert_eq!(
             asked.export_href("csv"),
@@ -171,7 +201,13 @@ mod tests {
 
     #[test]
     fn every_wrong_field_is_named() {
-        let asked = asked(&[("lease", "a b"), ("event", "x"), ("actor", "ana"), ("from", "yesterday"), ("to", "x")]);
+        let asked = asked(&[
+            ("lease", "a b"),
+            ("event", "x"),
+            ("actor", "ana"),
+            ("from", "yesterday"),
+            ("to", "x"),
+        ]);
         let errors = asked.query().expect_err("it is wrong");
         let fields: Vec<_> = errors.iter().map(|error| error.field.as_str()).collect();
         assert_eq!(fields, ["lease", "event", "actor", "from", "to"]);

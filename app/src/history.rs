@@ -4,7 +4,7 @@ use leptos::prelude::*;
 
 use crate::{
     entry_rows::{EntryHead, EntryRow},
-    live::{OneLease, text},
+    live::{OneLease, flag},
 };
 
 /// Entries that are shown, at most; the rest is on a page of its own.
@@ -19,13 +19,7 @@ pub fn History(one: OneLease) -> impl IntoView {
             newest.cloned().collect::<Vec<_>>()
         })
     };
-    let none = text(move || {
-        if one.entries.with(Vec::is_empty) {
-            "Nothing happened in this time.".to_owned()
-        } else {
-            String::new()
-        }
-    });
+    let some = flag(move || !one.entries.with(Vec::is_empty));
     view! {
         <table class="cards entries" role="table">
             <caption class="unseen">"Handovers"</caption>
@@ -36,6 +30,8 @@ pub fn History(one: OneLease) -> impl IntoView {
                 </For>
             </tbody>
         </table>
-        <p class="small muted">{none}</p>
+        <p class="small muted" hidden=some>
+            "Nothing happened in this time."
+        </p>
     }
 }

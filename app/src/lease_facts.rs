@@ -47,7 +47,7 @@ pub fn LeaseFacts(one: OneLease, live: Live) -> impl IntoView {
             </p>
             <Bar left />
         </div>
-        <dl class="facts">
+        <dl class="lease-facts">
             {move || facts.get().into_iter().map(fact).collect::<Vec<_>>()}
             {move || status.get().map(|text| fact(said(text)))}
         </dl>

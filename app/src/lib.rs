@@ -29,6 +29,7 @@ pub mod connection;
 pub mod countdown;
 pub mod facts;
 pub mod followed;
+pub mod handovers_asked;
 pub mod lease_asked;
 pub mod peers;
 pub mod rows;
@@ -49,6 +50,10 @@ mod wake;
 
 // Pages.
 #[cfg(feature = "ssr")]
+mod handover;
+#[cfg(feature = "ssr")]
+mod handovers;
+#[cfg(feature = "ssr")]
 mod lease;
 #[cfg(feature = "ssr")]
 mod leases;
@@ -68,6 +73,7 @@ mod lease_limits;
 mod lease_row;
 mod lease_table;
 mod live_clock;
+mod news;
 mod notes;
 mod stale_banner;
 mod state_mark;
@@ -96,7 +102,7 @@ pub mod plain;
 
 #[cfg(feature = "ssr")]
 pub use backstage::{Answer, Backstage};
-pub use backstage::{LeaseView, LeasesView, Totals, Viewer};
+pub use backstage::{HandoversView, LeaseView, LeasesView, Totals, Viewer};
 #[cfg(feature = "ssr")]
 pub use document::{Document, Theme, render};
 #[cfg(feature = "ssr")]

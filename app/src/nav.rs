@@ -11,10 +11,15 @@ struct Place {
     least: Role,
 }
 
-const PLACES: [Place; 4] = [
+const PLACES: [Place; 5] = [
     Place {
         path: "/",
         name: "Leases",
+        least: Role::Viewer,
+    },
+    Place {
+        path: "/handovers",
+        name: "Handovers",
         least: Role::Viewer,
     },
     Place {

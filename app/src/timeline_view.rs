@@ -5,7 +5,7 @@ use leptos::prelude::*;
 use crate::{
     countdown::{coarse, moment},
     lease_asked::Window,
-    live::{Live, OneLease, text},
+    live::{Live, OneLease, flag, text},
     tenures::{End, Tenure, tenures},
     timeline::{Lane, Mark, Place, Stretch, timeline},
 };
@@ -146,6 +146,7 @@ pub fn TenureTable(one: OneLease) -> impl IntoView {
         0 => "Nobody held it in this time.".to_owned(),
         _ => String::new(),
     });
+    let whole = flag(move || (1..=ROWS_MAX).contains(&known.with(Vec::len)));
     view! {
         <table class="cards tenures" role="table">
             <caption class="unseen">"Tenures"</caption>
@@ -161,7 +162,9 @@ pub fn TenureTable(one: OneLease) -> impl IntoView {
             </thead>
             <tbody role="rowgroup">{rows}</tbody>
         </table>
-        <p class="small muted">{cut}</p>
+        <p class="small muted" hidden=whole>
+            {cut}
+        </p>
     }
 }
 

@@ -3,10 +3,19 @@
 
 use baton_client::{Code, Problem};
 
-use crate::{Backstage, Theme, Viewer, address::sign_in_href, lease, leases, message, sign_in};
+use crate::{
+    Backstage, Theme, Viewer, address::sign_in_href, handover, handovers, lease, leases, message,
+    sign_in,
+};
 
 /// The addresses of the pages, as the server's router writes them.
-pub const PATHS: &[&str] = &["/", "/leases/{lease}", "/sign-in"];
+pub const PATHS: &[&str] = &[
+    "/",
+    "/leases/{lease}",
+    "/handovers",
+    "/handovers/{seq}",
+    "/sign-in",
+];
 
 /// What a browser asks for.
 #[derive(Debug, Clone, Default)]
@@ -49,6 +58,10 @@ pub async fn open(backstage: &dyn Backstage, visit: &Visit) -> Reply {
     match visit.path.as_str() {
         "/" => leases::open(backstage, visit).await,
         "/sign-in" => Reply::Page(200, sign_in::page(visit)),
+        "/handovers" => handovers::open(backstage, visit).await,
+        path if path.starts_with("/handovers/") => {
+            handover::open(backstage, &path["/handovers/".len()..], visit).await
+        }
         path if path.starts_with("/leases/") => {
             lease::open(backstage, &path["/leases/".len()..], visit).await
         }

@@ -3,16 +3,17 @@
 
 use std::{cell::Cell, rc::Rc};
 
-use baton_client::Role;
+use baton_client::{HandoverQuery, Role};
 use leptos::{prelude::*, task::spawn_local};
 use wasm_bindgen::{JsCast, closure::Closure, prelude::wasm_bindgen};
 use web_sys::HtmlElement;
 
 use crate::{
-    LeaseView, LeasesView, Totals,
+    HandoversView, LeaseView, LeasesView, Totals,
     address::{Asked, query_of},
     browser::{Page, follow, steady_ms},
     fetch::{Fetched, fetch},
+    handovers_asked::{HandoversAsked, is_meant},
     heard::{Heard, Standing},
     history::History,
     lease_asked::LeaseAsked,
@@ -22,6 +23,7 @@ use crate::{
     lease_table::LeaseTable,
     live::{LeaseList, Live, OneLease},
     live_clock::LiveClock,
+    news::News,
     stale_banner::StaleBanner,
     timeline_view::{Picture, TenureTable},
     totals::{TotalsLine, title},
@@ -46,6 +48,7 @@ pub fn wake() {
     let live = match opened.get_attribute("data-page").as_deref() {
         Some("leases") => leases(&data),
         Some("lease") => lease(&data),
+        Some("handovers") => handovers(&data),
         _ => None,
     };
     let Some(live) = live else {
@@ -161,6 +164,82 @@ impl Page for LeasePage {
 
     fn title(&self) -> String {
         self.one.lease.with_untracked(lease_title)
+    }
+}
+
+/// `/handovers`.
+fn handovers(data: &str) -> Option<Live> {
+    let view: HandoversView = serde_json::from_str(data).ok()?;
+    let query = query()?;
+    let asked = HandoversAsked::read(|field| query.get(field));
+    let live = Live::new(view.now);
+    let count = RwSignal::new(0);
+    let newest = asked.href(None);
+    island("news", move || view! { <News count href=newest /> });
+    let page = HandoversPage {
+        query: asked.query().ok()?,
+        known: view.seq,
+        counted: Cell::new(view.seq),
+        count,
+    };
+    follow(live, page, view.seq);
+    Some(live)
+}
+
+struct HandoversPage {
+    query: HandoverQuery,
+    /// What came later is new.
+    known: u64,
+    /// Up to here the new ones were counted.
+    counted: Cell<u64>,
+    count: RwSignal<u64>,
+}
+
+impl Page for HandoversPage {
+    fn events(&self, seq: u64) -> String {
+        // The entries come with any page of leases, and this one is the least.
+        format!("/api/v1/events?after={seq}&sort=name&limit=1")
+    }
+
+    fn hear(&self, heard: Heard) -> bool {
+        if let Heard::Logged(entry) = &heard
+            && entry.seq > self.counted.get()
+        {
+            self.counted.set(entry.seq);
+            if is_meant(&self.query, entry) {
+                self.count.update(|count| *count += 1);
+            }
+        }
+        matches!(heard, Heard::Reset)
+    }
+
+    fn read(&self, data: &str) -> Option<Heard> {
+        let view: HandoversView = serde_json::from_str(data).ok()?;
+        // The newest of all that are meant, as many as a page has.
+        let new = view.items.iter().filter(|entry| entry.seq > self.known);
+        let new = new.count() as u64;
+        if new != self.count.get_untracked() {
+            self.count.set(new);
+        }
+        let last = view
+            .items
+            .first()
+            .map_or(view.seq, |entry| entry.seq.max(view.seq));
+        self.counted.set(last.max(self.counted.get()));
+        Some(Heard::Standing(Standing {
+            items: Vec::new(),
+            now: view.now,
+            seq: view.seq,
+        }))
+    }
+
+    fn tick(&self, _live: bool) {}
+
+    fn title(&self) -> String {
+        match self.count.get_untracked() {
+            0 => "Handovers".to_owned(),
+            n => format!("{n} new: Handovers"),
+        }
     }
 }
 

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use axum::http::HeaderMap;
 use baton_app::{
-    Backstage, LeaseView, LeasesView, Totals, Viewer,
+    Backstage, HandoversView, LeaseView, LeasesView, Totals, Viewer,
     entry::Entry,
     lease_asked::{ENTRIES_MAX, LeaseAsked, Window},
 };
-use baton_client::{HandoverQuery, LeaseQuery, Problem, Timestamp};
+use baton_client::{Handover, HandoverQuery, LeaseQuery, Problem, Timestamp, limits::NUMBER_MAX};
 
 use crate::{
     people::{Access, Caller, authorise},
@@ -105,6 +105,25 @@ impl Behind {
         })
     }
 
+    async fn read_handovers(&self, query: HandoverQuery) -> Result<HandoversView, Oops> {
+        self.reader().await?;
+        parse::handover_query(&query)?;
+        let store = self.site.store();
+        // The `seq` first, as for a lease.
+        let first = LeaseQuery {
+            limit: Some(1),
+            ..LeaseQuery::default()
+        };
+        let (_, seq) = store.leases_and_seq(&first).await?;
+        let page = store.handovers(&query).await?;
+        Ok(HandoversView {
+            items: page.items.into_iter().map(Entry::from).collect(),
+            next: page.next,
+            now: page.now,
+            seq,
+        })
+    }
+
     async fn read_totals(&self) -> Result<Totals, StoreError> {
         let totals = self.site.store().totals().await?;
         Ok(Totals {
@@ -140,6 +159,22 @@ impl Backstage for Behind {
 
     fn lease(&self, asked: LeaseAsked) -> Coming<'_, Result<LeaseView, Problem>> {
         Box::pin(async { self.read_lease(asked).await.map_err(|oops| *oops.0) })
+    }
+
+    fn handovers(&self, query: HandoverQuery) -> Coming<'_, Result<HandoversView, Problem>> {
+        Box::pin(async { self.read_handovers(query).await.map_err(|oops| *oops.0) })
+    }
+
+    fn handover(&self, seq: u64) -> Coming<'_, Result<Option<Handover>, Problem>> {
+        Box::pin(async move {
+            let read = async {
+                self.reader().await?;
+                // No number that the API does not take was ever written.
+                let seq = seq.min(NUMBER_MAX);
+                Ok::<_, Oops>(self.site.store().handover(seq).await?)
+            };
+            read.await.map_err(|oops| *oops.0)
+        })
     }
 
     fn totals(&self) -> Coming<'_, Result<Totals, Problem>> {

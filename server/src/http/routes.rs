@@ -706,6 +706,20 @@ pub static ROUTES: &[Route] = &[
     ),
     public(
         Verb::Get,
+        "/handovers",
+        Served::Pages,
+        Shape::Text("text/html"),
+        "The page of the history; sends strangers to sign in",
+    ),
+    public(
+        Verb::Get,
+        "/handovers/{seq}",
+        Served::Pages,
+        Shape::Text("text/html"),
+        "The page of one entry; sends strangers to sign in",
+    ),
+    public(
+        Verb::Get,
         "/sign-in",
         Served::Pages,
         Shape::Text("text/html"),

@@ -302,7 +302,17 @@ async fn every_answer_keeps_browsers_to_their_side() {
 async fn pages_say_no_more_to_strangers_than_the_calls_do() {
     let server = Server::start().await;
     server.acquired("secret-name", "secret-holder").await;
-    for path in ["/", "/?search=secret", "/totals", "/leases/secret-name"] {
+    for path in [
+        "/",
+        "/?search=secret",
+        "/totals",
+        "/leases/secret-name",
+        "/handovers",
+        "/handovers/1",
+        "/handovers/x",
+        "/handovers?lease=x/y",
+        "/leases/%20",
+    ] {
         for accept in ["text/html", "application/json", "*/*"] {
             let answer = server
                 .send(&Request::get(path).header("Accept", accept))
