@@ -18,7 +18,7 @@ ARGS ?=
 
 .PHONY: help
 help: ## this list
-	@sed -n 's/^\([a-z0-9-]*\):[^#]*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "  make %-13s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z0-9-]*\):[^#]*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "  make %-15s %s\n", $$1, $$2 }'
 
 .PHONY: run
 run: build ## build everything and serve on a SQLite file, baton.db
@@ -95,6 +95,11 @@ bench: tools-test site ## renewals per second beside plain SQL
 bench-history: tools-test site ## exports and an auditor's questions, in long histories
 	@echo "==> benchmarks of the history"
 	@cargo bench -p baton --bench history $(ARGS)
+
+.PHONY: bench-dashboard
+bench-dashboard: tools-test build ## the page with 10,000 and 100,000 leases, and with 1,000 viewers
+	@echo "==> benchmarks of the dashboard"
+	@cd end2end && BATON_BENCH=1 BATON_BIN=../target/release/baton npx --no-install playwright test $(ARGS)
 
 .PHONY: tools tools-build tools-test
 tools: tools-build tools-test ## install what the commands above need

@@ -32,6 +32,15 @@ export class Server {
     return `http://127.0.0.1:${this.port}`;
   }
 
+  /** How many lines it said that look like this. */
+  lines(pattern: RegExp): number {
+    return this.said.split('\n').filter((line) => pattern.test(line)).length;
+  }
+
+  get pid(): number {
+    return this.process!.pid!;
+  }
+
   /** Also starts it again, on the same port and database. */
   async start(): Promise<void> {
     this.process = spawn(PROGRAM, ['serve', '--listen', `127.0.0.1:${this.port}`, '--database', this.database], {

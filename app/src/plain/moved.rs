@@ -4,7 +4,7 @@
 use baton_client::{Actor, Handover, Problem};
 use leptos::prelude::*;
 
-use crate::{countdown::moment, incident::Incident, entry::who};
+use crate::{countdown::moment, entry::who, incident::Incident};
 
 use super::Ask;
 
