@@ -116,7 +116,7 @@ pub fn clock(at: Timestamp, now: Timestamp) -> String {
 
 /// A set duration, without what is nothing: `10 s`, `1 m 30 s`, `1.5 s`.
 pub fn span(ms: u64) -> String {
-    if ms % 1_000 == 0 {
+    if ms.is_multiple_of(1_000) {
         coarse(ms).replace(" 00 s", "").replace(" 00 m", "")
     } else {
         fine(ms)

@@ -10,7 +10,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use baton_client::{ExportFormat, ExportQuery};
-use futures_util::{Stream, stream};
+use futures_util::{Stream, StreamExt as _, stream};
 
 use crate::export::{Export, ExportError};
 
@@ -82,4 +82,6 @@ fn pieces(call: Call, export: Export) -> impl Stream<Item = Result<Bytes, Cut>> 
             }
         }
     })
+    // Whoever sends it may ask once more after its end.
+    .fuse()
 }
