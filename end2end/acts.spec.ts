@@ -25,8 +25,8 @@ async function held(server: Server, more: object = {}) {
 
 for (const javaScriptEnabled of [true, false]) {
   test.describe(javaScriptEnabled ? 'with JavaScript' : 'without JavaScript', () => {
-    // The lease's own page need not be there for these tests.
-    test.use({ javaScriptEnabled, tolerated: [/Failed to load resource.*4\d\d/] });
+    // Chromium reports the answer 422 to a form by itself.
+    test.use({ javaScriptEnabled, tolerated: [/Failed to load resource.*422/] });
 
     test('the dialog says what will happen, and the focus is on the harmless choice', async ({ page, server }) => {
       const { lease, generation } = await held(server);
@@ -196,37 +196,32 @@ test('a viewer sees why not, and whom it takes', async ({ browser, server }) => 
   await page.context().close();
 });
 
-test.describe('by keyboard alone', () => {
-  // The lease's own page need not be there for this test.
-  test.use({ tolerated: [/Failed to load resource.*404/] });
-
-  test('a lease is forced', async ({ page, server }) => {
-    const { lease } = await held(server);
-    await open(page, lease, 'force-release');
-    await expect(harmless(page)).toBeFocused();
-    const back = async (to: string) => {
-      for (let presses = 0; presses < 20; presses++) {
-        await page.keyboard.press('Shift+Tab');
-        if (await page.locator(to).evaluate((element) => element === document.activeElement)) return;
-      }
-      throw new Error(`Shift+Tab does not reach ${to}`);
-    };
-    await back('#incident');
-    await page.keyboard.type('INC-4711');
-    await back('#reason');
-    await page.keyboard.type('by keyboard alone');
-    const forth = async () => {
-      for (let presses = 0; presses < 20; presses++) {
-        await page.keyboard.press('Tab');
-        if (await button(page).evaluate((element) => element === document.activeElement)) return;
-      }
-      throw new Error('Tab does not reach the button');
-    };
-    await forth();
-    await page.keyboard.press('Enter');
-    await page.waitForURL(`**/leases/${lease}?after=*`);
-    expect(await server.holder.newest(lease)).toMatchObject({ event: 'forced', reason: 'by keyboard alone', incident: 'INC-4711' });
-  });
+test('forcing by keyboard alone', async ({ page, server }) => {
+  const { lease } = await held(server);
+  await open(page, lease, 'force-release');
+  await expect(harmless(page)).toBeFocused();
+  const back = async (to: string) => {
+    for (let presses = 0; presses < 20; presses++) {
+      await page.keyboard.press('Shift+Tab');
+      if (await page.locator(to).evaluate((element) => element === document.activeElement)) return;
+    }
+    throw new Error(`Shift+Tab does not reach ${to}`);
+  };
+  await back('#incident');
+  await page.keyboard.type('INC-4711');
+  await back('#reason');
+  await page.keyboard.type('by keyboard alone');
+  const forth = async () => {
+    for (let presses = 0; presses < 20; presses++) {
+      await page.keyboard.press('Tab');
+      if (await button(page).evaluate((element) => element === document.activeElement)) return;
+    }
+    throw new Error('Tab does not reach the button');
+  };
+  await forth();
+  await page.keyboard.press('Enter');
+  await page.waitForURL(`**/leases/${lease}?after=*`);
+  expect(await server.holder.newest(lease)).toMatchObject({ event: 'forced', reason: 'by keyboard alone', incident: 'INC-4711' });
 });
 
 const HOSTILE = ['</textarea></title><script>window.harmed = 1</script>', '"\'><svg onload=window.harmed=2>', '\u202Eright to left\u202C', '🦊'.repeat(255), 'null', 'W'.repeat(255)];
@@ -258,7 +253,7 @@ test.describe('what the history says', () => {
       const first = await held(server);
       await open(page, first.lease, 'force-release');
       await page.getByLabel('Why?').fill('too late');
-      await (await server.operator()).call('POST', `leases/${first.lease}/force-release`, { expected_generation: first.generation, reason: 'first', incident });
+      await (await server.operator()).operate(first.lease, 'force-release', { expected_generation: first.generation, reason: 'first', incident });
       await button(page).click();
       await expect(page.locator('[data-part="entry"]')).toContainText(incident);
       await expect(page.locator('[data-part="entry"] a')).toHaveCount(links);

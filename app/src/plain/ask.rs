@@ -122,7 +122,7 @@ fn facts_list(ask: &Ask) -> AnyView {
         .into_iter()
         .map(|fact| view! { <li><bdi>{fact}</bdi></li> });
     view! {
-        <ul class="facts" data-part="facts">
+        <ul class="foreseen" data-part="facts">
             {facts.collect_view()}
         </ul>
     }

@@ -89,7 +89,7 @@ fn what(entry: &Handover) -> AnyView {
         .clone()
         .map(|incident| view! { " " <Incident incident /> });
     view! {
-        <dl class="entry" data-part="entry">
+        <dl class="mover" data-part="entry">
             <div>
                 <dt>"What moved it"</dt>
                 <dd>{format!("{event}, entry {} at {}", entry.seq, moment(entry.at))}</dd>

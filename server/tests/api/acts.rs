@@ -358,6 +358,7 @@ async fn viewers_see_why_they_cannot_and_strangers_come_back_with_their_words() 
     );
     let answer = server.send(&form.header("Accept", HTML)).await;
     assert_eq!(answer.status, 401);
+    assert!(answer.header("www-authenticate").is_some());
     let again = "/sign-in?next=%2Fleases%2Fa%2Fforce-release%3Freason%3Dmine%2520%2526%2520yours";
     assert!(answer.text().contains(again), "{}", answer.text());
 }

@@ -36,8 +36,36 @@ fn the_table_says_who_may_do_what() {
         ("/handovers/{seq}", Access::Read),
         ("/events", Access::Read),
         ("/metrics", Access::Public),
+        ("/lift", Access::Read),
+        ("/act", Access::Read),
+        ("/connect", Access::Read),
+        ("/password", Access::Own),
+        ("/users", Access::Administer),
+        ("/users/new", Access::Administer),
+        ("/users/edit", Access::Administer),
+        ("/tokens", Access::Administer),
+        ("/tokens/new", Access::Administer),
+        ("/tokens/edit", Access::Administer),
     ] {
         assert_eq!(role(path), Some(access), "{path}");
+    }
+    // Who looks at a page need not be who may send it.
+    let sent = |path: &str| {
+        let mut routes = ROUTES.iter().filter(|route| route.method == Verb::Post);
+        routes
+            .find(|route| route.path == path)
+            .map(|route| route.access)
+    };
+    for (path, access) in [
+        ("/leases/{lease}/force-release", Access::Operate),
+        ("/leases/{lease}/lift", Access::Operate),
+        ("/leases/{lease}/unprotect", Access::Administer),
+        ("/act", Access::Operate),
+        ("/password", Access::Own),
+        ("/users/edit", Access::Administer),
+        ("/tokens/new", Access::Administer),
+    ] {
+        assert_eq!(sent(path), Some(access), "{path}");
     }
     // What anybody may ask for is little, and known.
     let public: Vec<&str> = ROUTES

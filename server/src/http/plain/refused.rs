@@ -3,7 +3,7 @@
 
 use axum::{
     body::Body,
-    http::{HeaderMap, Method, Uri},
+    http::{HeaderMap, Method, Uri, header},
     response::{IntoResponse, Response},
 };
 use baton_app::{
@@ -64,14 +64,21 @@ pub async fn refused(
         again = sign_in_href(&again);
     }
     let caller = site.recognise(headers).await.ok();
-    let status = problem.status;
-    Page::at(uri, headers, caller.as_deref(), problem.title.clone())
-        .status(status)
+    let bare = Oops::from(problem.clone()).into_response();
+    let mut response = Page::at(uri, headers, caller.as_deref(), problem.title.clone())
+        .status(problem.status)
         .show(|| {
             refused_page(Refused {
                 problem,
                 again,
                 typed,
             })
-        })
+        });
+    // What the error says in headers, it says to browsers, too.
+    for name in [header::WWW_AUTHENTICATE, header::RETRY_AFTER] {
+        if let Some(value) = bare.headers().get(&name) {
+            response.headers_mut().insert(name, value.clone());
+        }
+    }
+    response
 }

@@ -4,6 +4,7 @@ use super::*;
 
 on_both_databases!(
     users_are_made_and_listed,
+    passwords_are_made_up_and_end_sessions,
     the_last_admin_stays,
     two_admins_cannot_disable_each_other_at_once,
     changes_of_nobody_are_refused,
@@ -28,6 +29,33 @@ async fn users_are_made_and_listed(place: Place) {
     // By their bytes, whatever the database thinks of capitals.
     assert_eq!(names, ["Ana", "ben", "zoe"]);
     assert!(users.iter().all(|user| user.role == Role::Operator));
+}
+
+async fn passwords_are_made_up_and_end_sessions(place: Place) {
+    let people = place.people().await;
+    let (ana, first) = people.make_user("ana", Role::Operator).await.expect("made");
+    assert_eq!((ana.name.as_str(), ana.role), ("ana", Role::Operator));
+    let from = [192, 0, 2, 1].into();
+    let signed_in = people.sign_in("ana", first.reveal(), from).await;
+    let session = signed_in.expect("it is her password").secret;
+
+    let second = people.make_password("ana").await.expect("made");
+    assert!(first != second);
+    let lasts = people
+        .session(&session)
+        .await
+        .expect("the database answers");
+    assert_eq!(lasts, None, "its sessions have ended");
+    assert!(people.sign_in("ana", first.reveal(), from).await.is_err());
+    assert!(people.sign_in("ana", second.reveal(), from).await.is_ok());
+
+    let again = people.make_user("ana", Role::Viewer).await;
+    assert!(matches!(again, Err(PeopleError::Taken(_))), "{again:?}");
+    let nobody = people.make_password("nobody").await;
+    assert!(
+        matches!(nobody, Err(PeopleError::UnknownUser(_))),
+        "{nobody:?}"
+    );
 }
 
 async fn the_last_admin_stays(place: Place) {
