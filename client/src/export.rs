@@ -16,17 +16,20 @@ pub enum ExportFormat {
     Jsonl,
     /// A table for spreadsheets.
     Csv,
+    /// A report of an incident, for people: Markdown.
+    Md,
 }
 
 impl ExportFormat {
     /// Every format there is.
-    pub const ALL: [Self; 2] = [Self::Jsonl, Self::Csv];
+    pub const ALL: [Self; 3] = [Self::Jsonl, Self::Csv, Self::Md];
 
     /// The word for it, which also ends a file's name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Jsonl => "jsonl",
             Self::Csv => "csv",
+            Self::Md => "md",
         }
     }
 }

@@ -14,10 +14,12 @@ pub mod people;
 
 pub mod audit;
 pub mod chain;
+pub mod checkpoint;
 pub mod rules;
 
 pub mod database;
 pub mod metrics;
+mod safe;
 
 #[cfg(test)]
 #[path = "../tests/support/mod.rs"]

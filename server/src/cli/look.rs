@@ -38,7 +38,7 @@ pub fn unread(error: &StoreError) -> Failure {
 }
 
 /// An error and what is behind it, on one line.
-fn chain(error: &dyn std::error::Error) -> String {
+pub fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(inner) = source {

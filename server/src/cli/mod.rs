@@ -6,6 +6,7 @@
 //! its answer. What goes wrong becomes a [`Failure`], which knows its exit code.
 
 mod acquire;
+mod checkpoint;
 mod demo;
 mod export;
 mod force;
@@ -37,12 +38,12 @@ mod lease_text;
 mod look;
 mod people;
 mod progress;
-mod safe;
 mod table;
 mod words;
 
 use std::process::ExitCode;
 
+use crate::safe;
 use clap::{Parser, Subcommand};
 
 pub use database::DatabaseArgs;
@@ -83,6 +84,7 @@ enum Command {
     Export(export::ExportArgs),
     Verify(verify::VerifyArgs),
     Report(report::ReportArgs),
+    Checkpoint(checkpoint::CheckpointArgs),
     ForceRelease(force::ForceReleaseArgs),
     StepDown(force::StepDownArgs),
     CancelStepDown(operator::CancelStepDownArgs),
@@ -130,6 +132,7 @@ async fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Export(args) => export::run(args).await,
         Command::Verify(args) => verify::run(args).await,
         Command::Report(args) => report::run(args).await,
+        Command::Checkpoint(args) => checkpoint::run(args).await,
         Command::ForceRelease(args) => force::force_release(args).await,
         Command::StepDown(args) => force::step_down(args).await,
         Command::CancelStepDown(args) => operator::cancel_step_down(args).await,

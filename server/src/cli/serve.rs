@@ -1,12 +1,19 @@
 //! `baton serve`: the server. This is only its flags; see `http` for what it
 //! does.
 
-use std::net::{IpAddr, SocketAddr};
+use std::{
+    net::{IpAddr, SocketAddr},
+    path::PathBuf,
+    time::Duration,
+};
 
 use url::Url;
 
-use super::{DatabaseArgs, Exit, Failure};
-use crate::http::{self, ServeOptions};
+use super::{DatabaseArgs, Exit, Failure, Millis};
+use crate::http::{self, CheckpointOptions, ServeOptions};
+
+/// Checkpoints are not taken more often.
+const CHECKPOINTS_APART_MS_MIN: u64 = 1_000;
 
 /// Run the server: the API, the page and the store behind them
 ///
@@ -47,6 +54,28 @@ pub struct ServeArgs {
         value_parser = clap::builder::BoolishValueParser::new()
     )]
     anonymous_read: bool,
+
+    /// Take a checkpoint of the history this often: 1h
+    #[arg(long, env = "BATON_CHECKPOINT_EVERY", value_name = "DURATION")]
+    checkpoint_every: Option<Millis>,
+
+    /// The file that checkpoints are added to [default: the server's log]
+    #[arg(
+        long,
+        env = "BATON_CHECKPOINT_TO",
+        value_name = "FILE",
+        requires = "checkpoint_every"
+    )]
+    checkpoint_to: Option<PathBuf>,
+
+    /// The key to sign checkpoints with; it is made if it is not there
+    #[arg(
+        long,
+        env = "BATON_CHECKPOINT_KEY",
+        default_value = "baton-checkpoint.key",
+        value_name = "FILE"
+    )]
+    checkpoint_key: PathBuf,
 }
 
 /// Runs the command.
@@ -57,6 +86,11 @@ pub async fn run(args: ServeArgs) -> Result<(), Failure> {
         public_url: args.public_url,
         trusted_proxies: args.trusted_proxy,
         anonymous_read: args.anonymous_read,
+        checkpoints: args.checkpoint_every.map(|Millis(ms)| CheckpointOptions {
+            every: Duration::from_millis(ms.max(CHECKPOINTS_APART_MS_MIN)),
+            file: args.checkpoint_to,
+            key: args.checkpoint_key,
+        }),
     };
     http::serve(options).await.map_err(|error| {
         let mut text = error.to_string();

@@ -17,10 +17,14 @@ use super::{
     progress::{Progress, grouped},
     safe::safe_lines,
 };
+use expected::Expected;
+
 use crate::{
     audit::{Begins, Depth, Fault, Line, Verified, Verifier, read_line},
     export::Tally,
 };
+
+mod expected;
 
 /// How a SQLite file begins.
 const SQLITE: &[u8] = b"SQLite format 3\0";
@@ -40,6 +44,14 @@ pub struct VerifyArgs {
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 
+    /// Also prove that it contains these checkpoints, one a line; can be given more than once
+    #[arg(long = "checkpoint", value_name = "FILE")]
+    checkpoints: Vec<PathBuf>,
+
+    /// The public key that checkpoints must be signed with, in hex, as `baton checkpoint` says it
+    #[arg(long, value_name = "KEY", requires = "checkpoints")]
+    signed_by: Option<String>,
+
     /// Print what was found as JSON
     #[arg(long)]
     json: bool,
@@ -50,14 +62,18 @@ pub struct VerifyArgs {
 
 /// Runs the command.
 pub async fn run(args: VerifyArgs) -> Result<(), Failure> {
-    let verified = match args.files.as_slice() {
-        [] => verify_database(&args.database.database, Verifier::new(Depth::Whole)).await?,
+    let expected = Expected::read(&args.checkpoints, args.signed_by.as_deref())?;
+    let mut verified = match args.files.as_slice() {
+        [] => verify_database(&args.database.database, &expected).await?,
         [file] if is_sqlite(file) => {
             let address = format!("sqlite://{}", file.display());
-            verify_database(&address, Verifier::new(Depth::Whole)).await?
+            verify_database(&address, &expected).await?
         }
-        files => verify_files(files)?,
+        files => verify_files(files, &expected)?,
     };
+    for fault in expected.unsigned {
+        verified.found(None, fault);
+    }
     if args.json {
         output::json_line(&json(&verified)?)?;
     } else {
@@ -73,7 +89,8 @@ pub async fn run(args: VerifyArgs) -> Result<(), Failure> {
     ))
 }
 
-async fn verify_database(address: &str, verifier: Verifier) -> Result<Verified, Failure> {
+async fn verify_database(address: &str, expected: &Expected) -> Result<Verified, Failure> {
+    let verifier = expected.verifier(Depth::Whole);
     let reader = look(address).await?;
     let mut progress = Progress::start();
     let verified = reader.verify(verifier, |seq, of| {
@@ -87,7 +104,7 @@ fn is_sqlite(file: &Path) -> bool {
     File::open(file).is_ok_and(|mut file| file.read_exact(&mut start).is_ok() && start == *SQLITE)
 }
 
-fn verify_files(files: &[PathBuf]) -> Result<Verified, Failure> {
+fn verify_files(files: &[PathBuf], expected: &Expected) -> Result<Verified, Failure> {
     let trailers: Vec<_> = files.iter().map(|file| last_trailer(file)).collect();
     let filtered = trailers.iter().flatten().any(is_filtered);
     if filtered && files.len() > 1 {
@@ -101,7 +118,7 @@ fn verify_files(files: &[PathBuf]) -> Result<Verified, Failure> {
     } else {
         Depth::Whole
     };
-    let mut verifier = Verifier::new(depth);
+    let mut verifier = expected.verifier(depth);
     let mut progress = Progress::start();
     for (i, file) in files.iter().enumerate() {
         let whole = verify_file(file, &mut verifier, &mut progress)?;
@@ -237,6 +254,16 @@ fn text(verified: &Verified) -> String {
         ));
     }
     text.push('.');
+    if verified.checkpoints > 0 {
+        let count = grouped(verified.checkpoints);
+        text.push_str(&format!("\nIt contains {count} checkpoints."));
+    }
+    if verified.checkpoints_before > 0 {
+        let count = grouped(verified.checkpoints_before);
+        text.push_str(&format!(
+            "\n{count} checkpoints are of what came before, which was not looked at."
+        ));
+    }
     text
 }
 
@@ -250,6 +277,8 @@ fn json(verified: &Verified) -> Result<String, Failure> {
         last_seq: Option<u64>,
         last_hash: Option<String>,
         last_at: Option<baton_client::Timestamp>,
+        checkpoints: u64,
+        checkpoints_before: u64,
         findings: Vec<Found>,
         more: u64,
     }
@@ -267,6 +296,8 @@ fn json(verified: &Verified) -> Result<String, Failure> {
         last_seq: last.map(|last| last.seq),
         last_hash: last.map(|last| last.hash.clone()),
         last_at: last.map(|last| last.at),
+        checkpoints: verified.checkpoints,
+        checkpoints_before: verified.checkpoints_before,
         findings: verified.findings.iter().map(Found::from).collect(),
         more: verified.more,
     })

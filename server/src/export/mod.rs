@@ -1,4 +1,4 @@
-//! The log as a file: JSON Lines or CSV. Written piece by piece as it is read,
+//! The log as a file: JSON Lines, CSV, or a report. Written piece by piece as it is read,
 //! so that its size is no matter, and ended by a trailer, so
 //! that who has all of it can tell.
 //!
@@ -6,11 +6,12 @@
 
 mod csv;
 mod jsonl;
+mod postmortem;
 mod tally;
 
 use std::{collections::VecDeque, sync::Arc};
 
-use baton_client::{ExportFormat, ExportQuery, ExportTrailer, Handover};
+use baton_client::{ExportFormat, ExportQuery, ExportTrailer, Handover, HandoverQuery};
 use tokio::sync::mpsc;
 
 use crate::{
@@ -33,6 +34,12 @@ pub enum ExportError {
     /// An entry cannot be written.
     #[error("an entry of the log cannot be written: {0}")]
     Entry(Arc<str>),
+    /// A report for people would be too long.
+    #[error("the report would have more than {max} entries; select fewer, or take jsonl or csv")]
+    TooLong {
+        /// How many it may have.
+        max: usize,
+    },
 }
 
 impl From<CanonicalError> for ExportError {
@@ -70,6 +77,8 @@ pub trait Rows: Send {
 
 /// What of an export comes next.
 enum Next {
+    /// All of it, which is short.
+    Whole(Vec<u8>),
     Start,
     Entries,
     Nothing,
@@ -89,13 +98,14 @@ impl Export {
     /// Begins to read what `query` selects.
     ///
     /// # Errors
-    /// The database does not answer.
-    pub async fn begin(reader: &Reader, query: &ExportQuery) -> Result<Self, StoreError> {
-        let end = reader.end().await?;
+    /// The database does not answer, or a report would be too long.
+    pub async fn begin(reader: &Reader, query: &ExportQuery) -> Result<Self, ExportError> {
+        let end = reader.end().await.map_err(ExportError::Store)?;
         let filter = query.filter();
         let rows: Box<dyn Rows> = match query.format.unwrap_or_default() {
             ExportFormat::Jsonl => Box::new(Jsonl),
             ExportFormat::Csv => Box::new(Csv),
+            ExportFormat::Md => return Self::report(reader, filter, end).await,
         };
         Ok(Self {
             pages: reader.pages(filter.clone(), end.head.seq),
@@ -104,6 +114,24 @@ impl Export {
             tally: Tally::new(filter),
             next: Next::Start,
             end,
+        })
+    }
+
+    /// A report, which is made before it begins.
+    async fn report(
+        reader: &Reader,
+        filter: HandoverQuery,
+        end: LogEnd,
+    ) -> Result<Self, ExportError> {
+        let (text, tally) = postmortem::postmortem(reader, filter, &end).await?;
+        let (_, nothing) = mpsc::channel(1);
+        Ok(Self {
+            end,
+            rows: Box::new(Jsonl),
+            pages: nothing,
+            page: VecDeque::new(),
+            tally,
+            next: Next::Whole(text.into_bytes()),
         })
     }
 
@@ -127,8 +155,13 @@ impl Export {
     /// # Errors
     /// The log cannot be read any further, or holds what cannot be written.
     pub async fn next(&mut self) -> Option<Result<Vec<u8>, ExportError>> {
-        let piece = match self.next {
+        let piece = match &mut self.next {
             Next::Nothing => return None,
+            Next::Whole(text) => {
+                let text = std::mem::take(text);
+                self.next = Next::Nothing;
+                Ok(text)
+            }
             Next::Start => {
                 self.next = Next::Entries;
                 let mut text = Vec::new();

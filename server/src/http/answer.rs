@@ -10,6 +10,7 @@ use axum::{
 use baton_client::{Code, FieldError, LeaseName, Outcome, Problem, Timestamp};
 
 use crate::{
+    export::ExportError,
     people::{BearerError, Denied, PeopleError, SignInError},
     rules::Refusal,
     store::{ListError, Refused, StoreError},
@@ -159,6 +160,16 @@ impl From<ListError> for Oops {
         match error {
             ListError::Cursor(bad) => Self::field("cursor", bad.to_string()),
             ListError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<ExportError> for Oops {
+    fn from(error: ExportError) -> Self {
+        match error {
+            ExportError::Store(error) => error.into(),
+            ExportError::TooLong { .. } => Self::field("format", error.to_string()),
+            ExportError::Entry(_) => StoreError::Internal.into(),
         }
     }
 }

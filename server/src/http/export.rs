@@ -33,6 +33,7 @@ fn answer(call: Call, format: ExportFormat, export: Export) -> Response {
     let kind = match format {
         ExportFormat::Jsonl => "application/jsonl",
         ExportFormat::Csv => "text/csv; charset=utf-8; header=present",
+        ExportFormat::Md => "text/markdown; charset=utf-8",
     };
     let mut response = Body::from_stream(pieces(call, export)).into_response();
     let headers = response.headers_mut();

@@ -43,7 +43,7 @@ mod unread;
 mod listen;
 mod serve;
 
-pub use serve::{ServeError, ServeOptions, serve};
+pub use serve::{CheckpointOptions, ServeError, ServeOptions, serve};
 
 use std::{net::IpAddr, sync::Arc};
 

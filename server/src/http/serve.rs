@@ -17,6 +17,7 @@ use tower_http::{catch_panic::CatchPanicLayer, compression::CompressionLayer, cs
 use url::Url;
 
 use crate::{
+    checkpoint::{Key, KeyError, Schedule},
     database::{Database, OpenError},
     metrics,
     people::{FirstStart, People, PeopleError},
@@ -47,6 +48,19 @@ pub struct ServeOptions {
     pub trusted_proxies: Vec<IpAddr>,
     /// Whether strangers may look.
     pub anonymous_read: bool,
+    /// Checkpoints to take; none if nobody asked for them.
+    pub checkpoints: Option<CheckpointOptions>,
+}
+
+/// How the server takes checkpoints.
+#[derive(Debug, Clone)]
+pub struct CheckpointOptions {
+    /// How often.
+    pub every: Duration,
+    /// The file that they are added to; the server's log, if there is none.
+    pub file: Option<PathBuf>,
+    /// The file of the key; it is made if it is not there.
+    pub key: PathBuf,
 }
 
 /// Why the server does not run.
@@ -73,6 +87,9 @@ pub enum ServeError {
         #[source]
         source: std::io::Error,
     },
+    /// There is no key to sign checkpoints with.
+    #[error("cannot sign checkpoints")]
+    CheckpointKey(#[from] KeyError),
     /// The first user and token cannot be made.
     #[error("cannot set up the first user and token")]
     People(#[from] PeopleError),
@@ -109,6 +126,7 @@ pub async fn serve(options: ServeOptions) -> Result<(), ServeError> {
     let listener = TcpListener::bind(options.listen).await.map_err(listening)?;
     let csrf = csrf(options.public_url.as_ref())?;
     let metrics = metrics::start()?;
+    let checkpoints = options.checkpoints.map(schedule).transpose()?;
     let database = Database::connect(&options.database).await?;
     // Before the schema changes: another server may be serving this file.
     let _lock = lock(&database)?;
@@ -141,6 +159,9 @@ pub async fn serve(options: ServeOptions) -> Result<(), ServeError> {
             stop: stop.clone(),
         }),
     };
+    if let Some(checkpoints) = checkpoints {
+        tokio::spawn(checkpoints.run(store.reader().clone(), stop.clone()));
+    }
     let app = app(site.clone(), csrf);
     tracing::info!(address = %listener.local_addr().map_err(listening)?, "listening");
     greet(&site.inner.address, first.as_ref());
@@ -150,6 +171,19 @@ pub async fn serve(options: ServeOptions) -> Result<(), ServeError> {
         () = given_up(stop) => tracing::warn!("stopping although some requests are still under way"),
     }
     Ok(())
+}
+
+/// Makes ready to take checkpoints.
+fn schedule(options: CheckpointOptions) -> Result<Schedule, KeyError> {
+    let (key, made) = Key::open(&options.key)?;
+    if made {
+        tracing::info!(file = %options.key.display(), key = key.public(), "made a key for checkpoints");
+    }
+    Ok(Schedule {
+        every: options.every,
+        file: options.file,
+        key,
+    })
 }
 
 /// What refuses the changes that other sites ask for.

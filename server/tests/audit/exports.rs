@@ -137,6 +137,18 @@ async fn the_whole_round(served: Served) {
         .into_records()
         .count();
     assert_eq!(rows, 13);
+    // A report, from the server and from the database.
+    let report = file("incident.md");
+    done(&export(
+        &served,
+        &report,
+        &["--format", "md", "--lease", "db.0"],
+    ));
+    let text = fs::read_to_string(&report).expect("it is there");
+    assert!(
+        text.starts_with("# Handovers") && text.contains("## Timeline"),
+        "{text}"
+    );
     // Nothing is left of how they came about.
     let left = fs::read_dir(served.folder()).expect("it is there");
     let left = left.filter_map(|file| file.ok()?.file_name().into_string().ok());

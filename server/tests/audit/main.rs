@@ -9,6 +9,7 @@ mod served;
 mod support;
 
 mod asks;
+mod checkpoints;
 mod cut;
 mod exports;
 

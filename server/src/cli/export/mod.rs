@@ -19,16 +19,21 @@ use super::{
 use sink::Sink;
 use source::Source;
 
-/// Export the history as a file: JSON Lines that can be verified, or CSV
+/// Export the history as a file: JSON Lines that can be verified, CSV, or a report
 ///
 /// Oldest entry first, up to where the history ends now. JSON Lines end with a line
 /// that says what was asked for and how many entries there are; for CSV that is
 /// written beside the file, as FILE.trailer.json. An export that is interrupted
-/// leaves FILE.part, and says after which seq to go on.
+/// leaves FILE.part, and says after which seq to go on. A report, for a postmortem,
+/// has a timeline, who was deposed, and for how long nobody held what.
 #[derive(Debug, clap::Args)]
 pub struct ExportArgs {
-    /// jsonl, byte by byte as it was hashed, or csv, for spreadsheets
-    #[arg(long, default_value = "jsonl", value_parser = words::one_of::<ExportFormat>(["jsonl", "csv"]))]
+    /// jsonl, byte by byte as it was hashed; csv, for spreadsheets; md, a report of an incident
+    #[arg(
+        long,
+        default_value = "jsonl",
+        value_parser = words::one_of::<ExportFormat>(ExportFormat::ALL.map(ExportFormat::as_str))
+    )]
     format: ExportFormat,
 
     /// The file to write [default: standard output]

@@ -40,12 +40,15 @@ struct Counted {
 }
 
 impl Source {
-    /// From a server. It is asked for JSON Lines whatever is written, because they
-    /// end with a trailer.
+    /// From a server. It is asked for JSON Lines also where CSV is written, because
+    /// they end with a trailer. A report is the server's.
     pub async fn server(session: &Session, query: &ExportQuery) -> Result<Self, Failure> {
         let format = query.format.unwrap_or_default();
         let query = ExportQuery {
-            format: Some(ExportFormat::Jsonl),
+            format: Some(match format {
+                ExportFormat::Md => format,
+                ExportFormat::Jsonl | ExportFormat::Csv => ExportFormat::Jsonl,
+            }),
             ..query.clone()
         };
         let opened = session.client().export(&query).await;
@@ -65,7 +68,7 @@ impl Source {
         let reader = look::look(address).await?;
         let begun = Export::begin(&reader, query).await;
         Ok(Self::Database {
-            export: Box::new(begun.map_err(|error| look::unread(&error))?),
+            export: Box::new(begun.map_err(|error| failed(&error))?),
             after: query.after.unwrap_or(0),
         })
     }
@@ -144,6 +147,10 @@ impl Lines {
             let what = "the server sent more after its trailer";
             return Err(Failure::new(Exit::Failed, what));
         }
+        if self.format == ExportFormat::Md {
+            self.report_line(line, text);
+            return Ok(());
+        }
         if let Ok(TrailerLine { trailer }) = serde_json::from_slice(line) {
             self.tally.check(&trailer).map_err(|what| {
                 Failure::new(Exit::Failed, format!("what came is not whole: {what}"))
@@ -162,7 +169,7 @@ impl Lines {
                 text.extend(line);
                 text.push(b'\n');
             }
-            ExportFormat::Csv => {
+            ExportFormat::Csv | ExportFormat::Md => {
                 let entry: Handover = serde_json::from_slice(line).map_err(strange)?;
                 Csv.entry(&entry, text).map_err(|error| failed(&error))?;
                 self.tally.count(&entry);
@@ -170,11 +177,24 @@ impl Lines {
         }
         Ok(())
     }
+
+    /// A report's lines are its own; the last one is the trailer, in a comment.
+    fn report_line(&mut self, line: &[u8], text: &mut Vec<u8>) {
+        text.extend(line);
+        text.push(b'\n');
+        let comment = line.strip_prefix(b"<!-- ");
+        let inner = comment.and_then(|rest| rest.strip_suffix(b" -->"));
+        let read = inner.and_then(|inner| serde_json::from_slice::<TrailerLine>(inner).ok());
+        if let Some(TrailerLine { trailer }) = read {
+            self.trailer = Some(trailer);
+        }
+    }
 }
 
 fn failed(error: &ExportError) -> Failure {
     match error {
         ExportError::Store(error) => look::unread(error),
+        ExportError::TooLong { .. } => Failure::new(Exit::Usage, error.to_string()),
         ExportError::Entry(_) => Failure::new(Exit::Failed, error.to_string()),
     }
 }

@@ -16,6 +16,7 @@ on_both_databases![
     an_export_ends_where_the_log_ended_when_it_began,
     a_slow_reader_holds_nothing,
     an_empty_log_can_be_exported,
+    an_incident_is_told_for_people,
 ];
 
 /// Different enough that every filter finds something and leaves something out.
@@ -260,4 +261,72 @@ async fn an_empty_log_can_be_exported(database: TestDatabase) {
     let export = Export::begin(store.reader(), &nothing).await;
     let (text, _) = whole(export.expect("it begins")).await;
     assert_eq!(text.iter().filter(|byte| **byte == b'\n').count(), 1);
+}
+
+async fn an_incident_is_told_for_people(database: TestDatabase) {
+    let store = database.store().await;
+    store
+        .take(
+            "fleet|manager".replace('|', ".").as_str(),
+            "gh-7 | <b>*x*</b>",
+        )
+        .await;
+    store.take("beside", "other").await;
+    let lease = "fleet.manager";
+    store
+        .ask(lease, force(1, None, None))
+        .await
+        .expect("is held");
+    store.take(lease, "gh-8").await;
+    // Another story of the same lease.
+    store.ask(lease, release("gh-8", 3)).await.expect("is held");
+    let log = store.log_of(lease).await;
+    let asked = ExportQuery {
+        format: Some(ExportFormat::Md),
+        incident: why().incident,
+        ..ExportQuery::default()
+    };
+    let export = Export::begin(store.reader(), &asked).await;
+    let (text, export) = whole(export.expect("it begins")).await;
+    let text = String::from_utf8(text).expect("is UTF-8");
+    assert!(text.starts_with("# Incident INC\\-7\n"), "{text}");
+    let gap = log[1].at.ms_until(log[2].at);
+    let gap = format!("{}.{:03} s", gap / 1_000, gap % 1_000);
+    for part in [
+        "- 1 leases: fleet.manager.",
+        "- 1 holders were deposed.",
+        "- 1 times a lease had no holder; 0 still had none.",
+        // Whoever was deposed is only text.
+        "| gh\\-7 \\| \\<b\\>\\*x\\*\\</b\\> | 1 | user:ana | the deploy is stuck |",
+        &format!("| gh\\-8 after {gap} |"),
+        &format!("| fleet.manager | {} | {} | {gap} |", log[1].at, log[2].at),
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    // The timeline has what came between, and the next holder, and no more.
+    let timeline = text.split("## Timeline").nth(1).expect("there is one");
+    assert_eq!(timeline.matches("| fleet.manager |").count(), 2, "{text}");
+    assert!(
+        !text.contains("beside") && !timeline.contains("| released |"),
+        "{text}"
+    );
+    let trailer = text.lines().next_back().expect("there is one");
+    let trailer = trailer
+        .strip_prefix("<!-- ")
+        .and_then(|rest| rest.strip_suffix(" -->"));
+    let trailer: TrailerLine = serde_json::from_str(trailer.expect("a comment")).expect("is one");
+    assert_eq!(trailer.trailer, export.trailer());
+    assert_eq!(trailer.trailer.count, 1);
+
+    let nothing = ExportQuery {
+        incident: Some("INC-0".into()),
+        ..asked
+    };
+    let export = Export::begin(store.reader(), &nothing).await;
+    let (text, _) = whole(export.expect("it begins")).await;
+    let text = String::from_utf8(text).expect("is UTF-8");
+    assert!(
+        text.contains("Nothing matches.") && text.contains("Nobody."),
+        "{text}"
+    );
 }
