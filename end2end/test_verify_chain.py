@@ -105,6 +105,28 @@ class Chain(unittest.TestCase):
         self.assert_fault([*log()[:-1], trailer(5, newest)], 4)
         self.assert_fault([*log(), trailer(5, newest), log()[0]], 5)
 
+    def test_an_archived_part_and_the_rest_hold_each_and_as_one(self):
+        def trailer(entries):
+            return {"trailer": {"count": len(entries), "last_hash": entries[-1]["hash"]}}
+
+        old, rest = log()[:2], log()[2:]
+        cut = {"archived_seq": 2, "archived_hash": old[-1]["hash"]}
+        anchor = entry(6, rest[-1]["hash"], "ci-6")
+        anchor.update(event="archived", details=cut)
+        del anchor["hash"]
+        form = json.dumps(anchor, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+        anchor["hash"] = hashlib.sha256(form.encode()).hexdigest()
+        rest.append(anchor)
+        for part in (old, rest):
+            code, said = check([*part, trailer(part)])
+            self.assertEqual(code, 0, said)
+        code, said = check([*old, trailer(old), *rest, trailer(rest)])
+        self.assertEqual(code, 0, said)
+        self.assertIn("holds: 6 entries", said)
+        self.assert_fault(rest[:-1], 2)
+        self.assert_fault(rest[1:], 3)
+        self.assert_fault([*rest, trailer(rest), *old], 6)
+
 
 if __name__ == "__main__":
     unittest.main()

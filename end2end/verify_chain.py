@@ -9,7 +9,9 @@ exits 1. It shares no code with Baton: that is its point.
 
 A chain can't tell that its newest entries were cut off: for that, give HEAD,
 the hash of the newest entry as it was noted elsewhere. What `baton export`
-writes ends with a trailer, which must fit what came before it.
+writes ends with a trailer, which must fit what came before it. What `baton
+archive` wrote, and what is left in the database, are checked one after the
+other: `cat archive.jsonl rest.jsonl | verify_chain.py`; or each by itself.
 """
 
 import hashlib
@@ -24,18 +26,22 @@ def canonical(entry):
 
 def verify(lines):
     """Return the count of entries and the head's hash; ValueError at the first fault."""
-    seq, prev_hash, trailer = 0, "0" * 64, None
+    seq, prev_hash, trailer, count, parts = 0, "0" * 64, None, 0, 0
+    cut = None  # where the log was cut when its older part was archived
     for line in lines:
         try:
-            if trailer:
-                raise ValueError("something follows the trailer")
             entry = json.loads(line)
             if "trailer" in entry:
                 trailer = entry["trailer"]
-                if (trailer["count"], trailer["last_hash"] or prev_hash) != (seq, prev_hash):
+                if (trailer["count"], trailer["last_hash"] or prev_hash) != (count - parts, prev_hash):
                     raise ValueError("is not what the trailer says is the last")
+                parts = count
                 continue
-            seq += 1
+            if trailer and entry["seq"] != seq + 1:
+                raise ValueError("something follows the trailer")
+            if seq == 0 and entry["seq"] != 1:
+                seq, prev_hash = cut = entry["seq"] - 1, entry["prev_hash"]
+            seq, count, trailer = seq + 1, count + 1, None
             claimed = entry.pop("hash")
             if entry["seq"] != seq:
                 raise ValueError(f"missing, {entry['seq']} is in its place")
@@ -43,10 +49,15 @@ def verify(lines):
                 raise ValueError("prev_hash is not the hash of the entry before")
             if claimed != hashlib.sha256(canonical(entry)).hexdigest():
                 raise ValueError("hash is not that of its fields")
+            if entry["event"] == "archived":
+                said = entry["details"]["archived_seq"], entry["details"]["archived_hash"]
+                cut = None if cut == said else cut
         except (ValueError, KeyError, AttributeError, TypeError) as error:
             raise ValueError(f"seq {seq}: {error}") from error
         prev_hash = claimed
-    return seq, prev_hash, trailer
+    if cut:
+        raise ValueError(f"seq {cut[0]}: missing, and so is all before it, but nothing says that it was archived")
+    return count, prev_hash, trailer
 
 
 def main(file="/dev/stdin", head=None):

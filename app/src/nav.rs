@@ -11,7 +11,7 @@ struct Place {
     least: Role,
 }
 
-const PLACES: [Place; 5] = [
+const PLACES: [Place; 6] = [
     Place {
         path: "/",
         name: "Leases",
@@ -35,6 +35,11 @@ const PLACES: [Place; 5] = [
     Place {
         path: "/tokens",
         name: "Tokens",
+        least: Role::Admin,
+    },
+    Place {
+        path: "/access",
+        name: "Access log",
         least: Role::Admin,
     },
 ];

@@ -39,6 +39,17 @@ pub struct Checked {
     pub now: Timestamp,
 }
 
+/// What one step of forgetting did: the answer of `POST /forget`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Forgot {
+    /// How many leases are gone: at most 1,000.
+    pub forgotten: u64,
+    /// What the generation of a lease that springs into being starts above.
+    pub floor: Generation,
+    /// There may be more: ask again.
+    pub more: bool,
+}
+
 /// The answer of `POST /renewals`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Renewed {

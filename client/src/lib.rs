@@ -15,6 +15,7 @@
 mod names;
 mod time;
 
+mod access;
 mod answers;
 mod export;
 mod handover;
@@ -31,8 +32,11 @@ mod http;
 #[cfg(feature = "keeper")]
 pub mod keeper;
 
+pub use access::{
+    AccessEntry, AccessEvent, AccessExportQuery, AccessPage, AccessQuery, AccessTrailer,
+};
 pub use answers::{
-    Checked, Event, HandoverPage, LeasePage, RenewalResult, Renewed, Snapshot, TimeEvent,
+    Checked, Event, Forgot, HandoverPage, LeasePage, RenewalResult, Renewed, Snapshot, TimeEvent,
 };
 pub use export::{ExportFormat, ExportQuery, ExportTrailer, TrailerLine};
 pub use handover::{Handover, HandoverEvent};
@@ -45,8 +49,8 @@ pub use names::{Generation, HolderId, LeaseName, NameError};
 pub use people::{Actor, Role};
 pub use problem::{Code, Ended, FieldError, Outcome, Problem};
 pub use requests::{
-    Acquire, BarWhom, CheckQuery, EventsQuery, ForceRelease, HandoverQuery, LeaseQuery, LeaseSort,
-    Order, Protect, Reason, Release, Renew, Renewal, Renewals, StepDownRequest,
+    Acquire, BarWhom, CheckQuery, EventsQuery, ForceRelease, Forget, HandoverQuery, LeaseQuery,
+    LeaseSort, Order, Protect, Reason, Release, Renew, Renewal, Renewals, StepDownRequest,
 };
 pub use time::{Timestamp, TimestampError};
 

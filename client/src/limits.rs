@@ -29,6 +29,10 @@ pub const GRACE_MS_MAX: u64 = 3_600_000;
 pub const OPERATOR_MS_MIN: u64 = 1_000;
 /// Longest bar, reservation or step-down deadline: 24 hours.
 pub const OPERATOR_MS_MAX: u64 = 86_400_000;
+/// Shortest idle time after which a lease can be forgotten.
+pub const FORGET_IDLE_MS_MIN: u64 = 1_000;
+/// Longest text of an address.
+pub const ADDRESS_CHARS_MAX: usize = 64;
 /// Longest wait of an acquire: one minute.
 pub const WAIT_MS_MAX: u64 = 60_000;
 /// Largest `payload`, in bytes of JSON.

@@ -3,6 +3,7 @@
 //! `people`; this module knows only how to connect.
 
 use std::{
+    fs::{File, TryLockError},
     path::PathBuf,
     str::FromStr,
     sync::{
@@ -75,7 +76,57 @@ pub enum OpenError {
     },
 }
 
+/// Why a SQLite file could not be had for oneself.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// A server has it.
+    #[error("a server serves {0}")]
+    Taken(PathBuf),
+    /// The lock beside the file cannot be made.
+    #[error("cannot lock {file}")]
+    Io {
+        /// The lock.
+        file: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+}
+
 impl Database {
+    /// Keeps servers from a SQLite file until the lock is dropped: its clock and
+    /// its writer are one process's. PostgreSQL has none.
+    ///
+    /// # Errors
+    /// A server has the file, or the lock cannot be made.
+    pub fn lock(&self) -> Result<Option<File>, LockError> {
+        let Self::Sqlite(sqlite) = self else {
+            return Ok(None);
+        };
+        // One lock for one file, whatever path leads there.
+        let file = sqlite.file.canonicalize();
+        let mut name = file
+            .unwrap_or_else(|_| sqlite.file.clone())
+            .into_os_string();
+        name.push(".lock");
+        let path = PathBuf::from(name);
+        let failed = |source| LockError::Io {
+            file: path.clone(),
+            source,
+        };
+        let file = File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&path)
+            .map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(file)),
+            Err(TryLockError::WouldBlock) => Err(LockError::Taken(sqlite.file.clone())),
+            Err(TryLockError::Error(error)) => Err(failed(error)),
+        }
+    }
+
     /// Opens the database at `sqlite://FILE` (made if it is not there) or
     /// `postgres://…`, and brings its schema up to date.
     ///

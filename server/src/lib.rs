@@ -10,6 +10,7 @@ pub mod store;
 
 pub mod export;
 
+pub mod access_log;
 pub mod people;
 
 pub mod audit;

@@ -17,6 +17,8 @@ const WRITE: &str = "baton_write_seconds";
 const QUEUE: &str = "baton_queue_requests";
 const WAITING: &str = "baton_waiting_acquires";
 const STALE: &str = "baton_stale_presentations_total";
+const ABOVE: &str = "baton_presentations_above_total";
+const BEHIND: &str = "baton_history_behind";
 const STREAMS: &str = "baton_event_streams";
 const LEASES: &str = "baton_leases";
 const VERIFIED: &str = "baton_log_verified_seq";
@@ -58,6 +60,14 @@ pub fn start() -> Result<PrometheusHandle, BuildError> {
     describe_gauge!(QUEUE, "Requests under way to the database");
     describe_gauge!(WAITING, "Acquires that wait in line");
     describe_counter!(STALE, "Generations that were presented and are over");
+    describe_counter!(
+        ABOVE,
+        "Generations that were presented and are above the current one"
+    );
+    describe_gauge!(
+        BEHIND,
+        "1 while a checkpoint is ahead of the log and nothing is granted"
+    );
     describe_gauge!(STREAMS, "Readers of the event stream");
     describe_gauge!(LEASES, "Leases, by state");
     describe_gauge!(VERIFIED, "The log is verified up to this seq");
@@ -70,6 +80,8 @@ pub fn start() -> Result<PrometheusHandle, BuildError> {
     // Present from the first scrape on, and zero until something happens.
     counter!(RENEWALS).absolute(0);
     counter!(STALE).absolute(0);
+    counter!(ABOVE).absolute(0);
+    gauge!(BEHIND).set(0.0);
     gauge!(STREAMS).set(0.0);
     verified(0, 0);
     for event in HandoverEvent::ALL {
@@ -97,6 +109,16 @@ pub fn handed_over(event: HandoverEvent) {
 /// A generation was presented that is over.
 pub fn presented_stale() {
     counter!(STALE).increment(1);
+}
+
+/// A generation was presented that is above the current one.
+pub fn presented_above() {
+    counter!(ABOVE).increment(1);
+}
+
+/// Whether a checkpoint is ahead of the log.
+pub fn behind(is_behind: bool) {
+    gauge!(BEHIND).set(if is_behind { 1.0 } else { 0.0 });
 }
 
 /// How full the ways are.

@@ -10,6 +10,7 @@
 mod form;
 mod frame;
 
+mod access;
 mod act;
 mod ask;
 mod facts;
@@ -20,6 +21,7 @@ mod many;
 mod people;
 mod refused;
 
+pub use access::{AccessShown, access_page};
 pub use act::Act;
 pub use ask::{Ask, ask_page};
 pub use connect::connect_page;

@@ -7,10 +7,10 @@ use reqwest::{Method, Url};
 use serde::Serialize;
 
 use crate::{
-    Acquire, AtQuery, CheckQuery, Checked, EventsQuery, ExportQuery, ForceRelease, Generation,
-    Handover, HandoverPage, HandoverQuery, Lease, LeaseAt, LeaseName, LeasePage, LeaseQuery,
-    Protect, Reason, Release, Renew, Renewals, Renewed, Report, ReportQuery, StepDownRequest,
-    TenurePage, TenureQuery, Verification,
+    AccessPage, AccessQuery, Acquire, AtQuery, CheckQuery, Checked, EventsQuery, ExportQuery,
+    ForceRelease, Forget, Forgot, Generation, Handover, HandoverPage, HandoverQuery, Lease,
+    LeaseAt, LeaseName, LeasePage, LeaseQuery, Protect, Reason, Release, Renew, Renewals, Renewed,
+    Report, ReportQuery, StepDownRequest, TenurePage, TenureQuery, Verification,
 };
 
 /// What was answered.
@@ -187,6 +187,20 @@ impl Call<Renewed> {
     /// `POST /renewals`.
     pub fn renewals(renewals: &Renewals) -> Self {
         Self::post(&["renewals"], renewals)
+    }
+}
+
+impl Call<AccessPage> {
+    /// `GET /access`: one page of the access log.
+    pub fn access(query: &AccessQuery) -> Self {
+        Self::get(&["access"], query)
+    }
+}
+
+impl Call<Forgot> {
+    /// `POST /forget`: one step, of at most 1,000 leases.
+    pub fn forget(forget: &Forget) -> Self {
+        Self::post(&["forget"], forget)
     }
 }
 

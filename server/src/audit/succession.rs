@@ -5,12 +5,16 @@ use std::collections::BTreeMap;
 
 use baton_client::{Generation, Handover, HandoverEvent, HolderId, LeaseName, Timestamp};
 
+use crate::rules::keeping;
+
 use super::Fault;
 
 /// What each lease's entries have left so far.
 #[derive(Debug, Clone, Default)]
 pub struct Successions {
     leases: BTreeMap<LeaseName, Lease>,
+    /// What new leases start above, if the log tells.
+    floor: Option<Generation>,
 }
 
 /// What one lease's entries have left so far.
@@ -40,11 +44,15 @@ impl Successions {
             HandoverEvent::Archived | HandoverEvent::Forgotten | HandoverEvent::FloorRaised
         );
         let Some(name) = &entry.lease else {
-            return Vec::from_iter((!about_all).then_some(Fault::WrongSubject));
+            if !about_all {
+                return vec![Fault::WrongSubject];
+            }
+            return self.follow_all(entry, from_the_beginning);
         };
         if about_all {
             return vec![Fault::WrongSubject];
         }
+        let floor = self.floor.unwrap_or(Generation::ZERO);
         if !self.leases.contains_key(name) {
             let lease = if from_the_beginning {
                 Lease::default()
@@ -53,8 +61,47 @@ impl Successions {
             };
             self.leases.insert(name.clone(), lease);
         }
-        let lease = self.leases.get_mut(name);
-        lease.map(|lease| lease.follow(entry)).unwrap_or_default()
+        let Some(lease) = self.leases.get_mut(name) else {
+            return Vec::new();
+        };
+        let is_first = lease.generation == Generation::ZERO;
+        let mut faults = lease.follow(entry);
+        if is_first && entry.event == HandoverEvent::Granted && entry.generation <= floor {
+            faults.push(Fault::NotNew { above: floor });
+        }
+        faults
+    }
+
+    /// The next entry is about all leases.
+    fn follow_all(&mut self, entry: &Handover, from_the_beginning: bool) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        let floor = self
+            .floor
+            .or(from_the_beginning.then_some(Generation::ZERO));
+        if let Some(floor) = floor.filter(|floor| *floor != entry.previous_generation) {
+            faults.push(Fault::Discontinuous {
+                generation: floor,
+                holder: None,
+            });
+        }
+        if entry.generation < entry.previous_generation {
+            faults.push(Fault::GenerationFell);
+        }
+        self.floor = Some(entry.generation);
+        for name in keeping::forgotten_leases(entry) {
+            let gone = self.leases.remove(&name);
+            if let Some(gone) = gone.filter(|lease| lease.generation > entry.generation) {
+                faults.push(Fault::NotNew {
+                    above: gone.generation,
+                });
+            }
+        }
+        if entry.event == HandoverEvent::FloorRaised {
+            for lease in self.leases.values_mut() {
+                lease.raise(entry);
+            }
+        }
+        faults
     }
 }
 
@@ -74,6 +121,17 @@ impl Lease {
                 .then_some(Timestamp::from_micros(0)),
             }),
             free_from: Timestamp::from_micros(0),
+        }
+    }
+
+    /// As every lease is after everything was raised.
+    fn raise(&mut self, entry: &Handover) {
+        if let Ok(generation) = keeping::raised(self.generation) {
+            self.generation = generation;
+        }
+        if self.holder.take().is_some() {
+            self.tenure = None;
+            self.free_from = entry.at;
         }
     }
 

@@ -3,9 +3,11 @@
 //! that all of it was written anew.
 
 mod key;
+mod newest;
 mod schedule;
 mod signed;
 
 pub use key::{Key, KeyError};
+pub use newest::{ReadError, newest};
 pub use schedule::{Schedule, append};
 pub use signed::Checkpoint;

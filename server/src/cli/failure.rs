@@ -5,7 +5,11 @@ use std::process::ExitCode;
 
 use baton_client::{CallError, Code, Failed, Problem};
 
-use super::{output, safe::safe_lines, table::span};
+use super::{
+    output,
+    safe::{safe, safe_lines},
+    table::span,
+};
 
 /// The exit codes, which never change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +49,17 @@ impl Failure {
             json: None,
             reader_left: false,
         }
+    }
+
+    /// A failure and what is behind it, on one line.
+    pub fn caused(exit: Exit, error: &dyn std::error::Error) -> Self {
+        let mut text = error.to_string();
+        let mut source = error.source();
+        while let Some(inner) = source {
+            text.push_str(&format!(": {inner}"));
+            source = inner.source();
+        }
+        Self::new(exit, safe(&text))
     }
 
     /// Standard output is closed, as by `| head`.

@@ -1,9 +1,9 @@
 //! `baton history`: the handover log, newest first.
 
-use baton_client::{Answer, Call, HandoverPage, HandoverQuery, Order, RawJson, limits::PAGE_MAX};
+use baton_client::{Call, HandoverPage, HandoverQuery, Order, limits::PAGE_MAX};
 
 use super::{
-    Exit, Failure,
+    Failure,
     connection::ConnectionArgs,
     filter::FilterArgs,
     handover_text::{self, HEADINGS},
@@ -53,7 +53,7 @@ pub async fn run(args: HistoryArgs) -> Result<(), Failure> {
     loop {
         let answer = session.send(Call::handovers(&query)).await?;
         if args.json {
-            print_json(&answer)?;
+            output::items(&answer.text)?;
         } else {
             print_table(&answer.value, first)?;
         }
@@ -85,17 +85,4 @@ fn print_table(page: &HandoverPage, first: bool) -> Result<(), Failure> {
         table.row(handover_text::row(entry, page.now));
     }
     output::line(&table.text())
-}
-
-/// Every entry as the server sent it, on a line of its own.
-fn print_json(answer: &Answer<HandoverPage>) -> Result<(), Failure> {
-    #[derive(serde::Deserialize)]
-    struct Page {
-        items: Vec<RawJson>,
-    }
-    let page: Page = serde_json::from_str(&answer.text)
-        .map_err(|error| Failure::new(Exit::Failed, format!("the answer is not JSON: {error}")))?;
-    page.items
-        .iter()
-        .try_for_each(|entry| output::json_line(entry.get()))
 }

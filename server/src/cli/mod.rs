@@ -5,12 +5,15 @@
 //! a rule and never judge time by the local clock: they ask a server and show
 //! its answer. What goes wrong becomes a [`Failure`], which knows its exit code.
 
+mod access;
 mod acquire;
+mod archive;
 mod checkpoint;
 mod demo;
 mod export;
 mod force;
 mod history;
+mod keeping;
 mod list;
 mod operator;
 mod report;
@@ -93,6 +96,10 @@ enum Command {
     Protect(operator::ProtectArgs),
     Unprotect(operator::UnprotectArgs),
     Demo(demo::DemoArgs),
+    Archive(archive::ArchiveArgs),
+    RaiseFloor(keeping::RaiseFloorArgs),
+    Forget(keeping::ForgetArgs),
+    Access(access::AccessArgs),
     User(user::UserArgs),
     Token(token::TokenArgs),
 }
@@ -141,6 +148,10 @@ async fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Protect(args) => operator::protect(args).await,
         Command::Unprotect(args) => operator::unprotect(args).await,
         Command::Demo(args) => demo::run(args).await,
+        Command::Archive(args) => archive::run(args).await,
+        Command::RaiseFloor(args) => keeping::raise_floor(args).await,
+        Command::Forget(args) => keeping::forget(args).await,
+        Command::Access(args) => access::run(args).await,
         Command::User(args) => user::run(args).await,
         Command::Token(args) => token::run(args).await,
     };

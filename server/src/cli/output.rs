@@ -3,6 +3,8 @@
 
 use std::io::{self, Write as _};
 
+use baton_client::RawJson;
+
 use super::{Exit, Failure};
 
 /// Prints text and ends the line.
@@ -36,4 +38,15 @@ pub fn json_line(json: &str) -> Result<(), Failure> {
     } else {
         line(json)
     }
+}
+
+/// The items of a page, each as the server sent it, on a line of its own.
+pub fn items(page: &str) -> Result<(), Failure> {
+    #[derive(serde::Deserialize)]
+    struct Page {
+        items: Vec<RawJson>,
+    }
+    let page: Page = serde_json::from_str(page)
+        .map_err(|error| Failure::new(Exit::Failed, format!("the answer is not JSON: {error}")))?;
+    page.items.iter().try_for_each(|item| json_line(item.get()))
 }

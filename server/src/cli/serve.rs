@@ -76,6 +76,11 @@ pub struct ServeArgs {
         value_name = "FILE"
     )]
     checkpoint_key: PathBuf,
+
+    /// A file with checkpoints, one a line: unless the log contains the last one, nothing is
+    /// granted until `baton raise-floor`
+    #[arg(long, env = "BATON_CHECKPOINT", value_name = "FILE")]
+    checkpoint: Option<PathBuf>,
 }
 
 /// Runs the command.
@@ -91,14 +96,8 @@ pub async fn run(args: ServeArgs) -> Result<(), Failure> {
             file: args.checkpoint_to,
             key: args.checkpoint_key,
         }),
+        checkpoint: args.checkpoint,
     };
-    http::serve(options).await.map_err(|error| {
-        let mut text = error.to_string();
-        let mut source = std::error::Error::source(&error);
-        while let Some(inner) = source {
-            text.push_str(&format!(": {inner}"));
-            source = inner.source();
-        }
-        Failure::new(Exit::Failed, text)
-    })
+    let served = http::serve(options).await;
+    served.map_err(|error| Failure::caused(Exit::Failed, &error))
 }

@@ -7,6 +7,7 @@
 mod csv;
 mod jsonl;
 mod postmortem;
+mod read_back;
 mod tally;
 
 use std::{collections::VecDeque, sync::Arc};
@@ -19,7 +20,7 @@ use crate::{
     store::{LogEnd, Reader, StoreError},
 };
 
-pub use self::{csv::Csv, jsonl::Jsonl, tally::Tally};
+pub use self::{csv::Csv, jsonl::Jsonl, read_back::read_back, tally::Tally};
 
 /// Entries that are written into one piece.
 const IN_PIECE: usize = 50;
@@ -101,20 +102,29 @@ impl Export {
     /// The database does not answer, or a report would be too long.
     pub async fn begin(reader: &Reader, query: &ExportQuery) -> Result<Self, ExportError> {
         let end = reader.end().await.map_err(ExportError::Store)?;
-        let filter = query.filter();
         let rows: Box<dyn Rows> = match query.format.unwrap_or_default() {
             ExportFormat::Jsonl => Box::new(Jsonl),
             ExportFormat::Csv => Box::new(Csv),
-            ExportFormat::Md => return Self::report(reader, filter, end).await,
+            ExportFormat::Md => return Self::report(reader, query.filter(), end).await,
         };
-        Ok(Self {
+        Ok(Self::up_to(reader, query.filter(), end, rows))
+    }
+
+    /// Begins to read what `filter` selects, as far as `end`, an entry of the log,
+    /// to write it as JSON Lines.
+    pub fn lines_up_to(reader: &Reader, filter: HandoverQuery, end: LogEnd) -> Self {
+        Self::up_to(reader, filter, end, Box::new(Jsonl))
+    }
+
+    fn up_to(reader: &Reader, filter: HandoverQuery, end: LogEnd, rows: Box<dyn Rows>) -> Self {
+        Self {
             pages: reader.pages(filter.clone(), end.head.seq),
             rows,
             page: VecDeque::new(),
             tally: Tally::new(filter),
             next: Next::Start,
             end,
-        })
+        }
     }
 
     /// A report, which is made before it begins.

@@ -10,10 +10,11 @@ use axum::{
 use baton_client::{Code, FieldError, LeaseName, Outcome, Problem, Timestamp};
 
 use crate::{
+    access_log::AccessLogError,
     export::ExportError,
     people::{BearerError, Denied, PeopleError, SignInError},
     rules::Refusal,
-    store::{ListError, Refused, StoreError},
+    store::{ListError, Refused, StoreError, keeping::KeepError},
 };
 
 /// What an API call answers.
@@ -174,6 +175,34 @@ impl From<ExportError> for Oops {
     }
 }
 
+impl From<AccessLogError> for Oops {
+    fn from(error: AccessLogError) -> Self {
+        match error {
+            AccessLogError::Cursor(bad) => Self::field("cursor", bad.to_string()),
+            AccessLogError::Store(error) => {
+                tracing::warn!(%error, "the access log cannot be read");
+                unavailable(Outcome::NotDone)
+            }
+        }
+    }
+}
+
+impl From<KeepError> for Oops {
+    fn from(error: KeepError) -> Self {
+        match error {
+            KeepError::Store(error) => {
+                tracing::warn!(%error, "a step of keeping was not done");
+                // Either way it can be repeated: what is gone is not found again.
+                unavailable(Outcome::Unknown)
+            }
+            KeepError::Locked => StoreError::Blocked(None).into(),
+            KeepError::Exhausted | KeepError::Moved | KeepError::NotOwner => {
+                Self::new(Code::Internal, error.to_string())
+            }
+        }
+    }
+}
+
 impl From<StoreError> for Oops {
     fn from(error: StoreError) -> Self {
         match error {
@@ -229,7 +258,7 @@ fn refusal(refused: Refused) -> Oops {
     problem.ended = refused.ended;
     problem.handover = refused.handover.map(Box::new);
     problem.lease = match refused.refusal {
-        Refusal::OtherToken | Refusal::UnknownLease => None,
+        Refusal::OtherToken | Refusal::UnknownLease | Refusal::HistoryBehind(_) => None,
         _ => refused.lease.map(Box::new),
     };
     problem.into()
@@ -278,6 +307,10 @@ fn detail(refused: &Refused) -> String {
             "there is no such lease; it begins to exist when somebody first acquires or pauses it"
                 .into()
         }
+        Refusal::HistoryBehind(seq) => format!(
+            "a checkpoint at seq {seq} is ahead of the log, which lost entries: what it grants \
+             now could repeat generations; the operator of the server runs `baton raise-floor`"
+        ),
         Refusal::GenerationsExhausted => {
             "the generation cannot grow any more; use another name".into()
         }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    people::{Access, Caller, authorise},
+    people::{Access, Caller, People, authorise},
     rules::Asker,
 };
 use axum::{
@@ -112,6 +112,16 @@ impl Call {
     pub fn seq(&self) -> Result<u64, Oops> {
         parse::whole_number(self.seq.as_deref().unwrap_or_default())
             .ok_or_else(|| Oops::field("seq", "is a whole number, at most 2^53 − 1"))
+    }
+
+    /// The people, whom whoever calls may change: the access log names the caller.
+    pub fn people(&self) -> People {
+        let asker = self.asker().unwrap_or_else(|_| Asker {
+            address: Some(self.address.to_string()),
+            request_id: Some(self.request_id.clone()),
+            ..Asker::baton()
+        });
+        self.site.people().acting(asker)
     }
 
     /// Who asks, for the log.

@@ -23,6 +23,7 @@ const HEAD_SEQ: HeaderName = HeaderName::from_static("baton-head-seq");
 pub async fn export(call: Call) -> Answer {
     let query: ExportQuery = call.query()?;
     parse::export_query(&query)?;
+    call.exported("handovers", &query).await?;
     let format = query.format.unwrap_or_default();
     let export = Export::begin(call.site.store().reader(), &query).await?;
     Ok(answer(call, format, export))

@@ -20,14 +20,17 @@ mod body;
 mod fields;
 mod parse;
 
+mod access;
 mod export;
 mod handovers;
 mod inquiry;
+mod keeping;
 mod leases;
 mod probes;
 mod stream;
 
 mod answer;
+mod asked;
 mod openapi;
 mod schemas;
 

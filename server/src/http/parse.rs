@@ -1,13 +1,14 @@
 //! Wire requests become requests of the rules, once every field holds.
 
 use baton_client::{
-    Acquire, BarWhom, EventsQuery, ExportQuery, ForceRelease, Generation, HandoverQuery, HolderId,
-    LeaseQuery, Protect, Reason, Release, Renew, ReportQuery, StepDownRequest, TenureQuery,
+    AccessQuery, Acquire, BarWhom, EventsQuery, ExportQuery, ForceRelease, Forget, Generation,
+    HandoverQuery, HolderId, LeaseQuery, Protect, Reason, Release, Renew, ReportQuery,
+    StepDownRequest, TenureQuery,
     limits::{
-        ABOVE_MAX, CLAIM_ID_CHARS_MAX, GRACE_MS_MAX, HOLDER_CHARS_MAX, INCIDENT_CHARS_MAX,
-        NUMBER_MAX, OPERATOR_MS_MAX, OPERATOR_MS_MIN, PAGE_MAX, PAYLOAD_BYTES_MAX,
-        PRINCIPAL_CHARS_MAX, REASON_CHARS_MAX, SEARCH_CHARS_MAX, STATUS_BYTES_MAX, TTL_MS_MAX,
-        TTL_MS_MIN, WAIT_MS_MAX,
+        ABOVE_MAX, ADDRESS_CHARS_MAX, CLAIM_ID_CHARS_MAX, FORGET_IDLE_MS_MIN, GRACE_MS_MAX,
+        HOLDER_CHARS_MAX, INCIDENT_CHARS_MAX, LEASE_NAME_CHARS_MAX, NUMBER_MAX, OPERATOR_MS_MAX,
+        OPERATOR_MS_MIN, PAGE_MAX, PAYLOAD_BYTES_MAX, PRINCIPAL_CHARS_MAX, REASON_CHARS_MAX,
+        SEARCH_CHARS_MAX, STATUS_BYTES_MAX, TTL_MS_MAX, TTL_MS_MIN, WAIT_MS_MAX,
     },
 };
 
@@ -143,6 +144,32 @@ pub fn protect(wire: Protect) -> Result<rules::Why, Oops> {
         reason: wire.reason,
         incident: None,
     })
+}
+
+/// Checks what selects entries of the access log.
+pub fn access_query(query: &AccessQuery) -> Result<(), Oops> {
+    let mut fields = Fields::default();
+    let actor = query.actor.as_ref().map(ToString::to_string);
+    fields.text("actor", actor.as_deref(), HOLDER_CHARS_MAX);
+    fields.text("address", query.address.as_deref(), ADDRESS_CHARS_MAX);
+    fields.text("subject", query.subject.as_deref(), LEASE_NAME_CHARS_MAX);
+    fields.any_number("after", query.after);
+    fields.number("limit", query.limit, 1, PAGE_MAX);
+    fields.text("cursor", query.cursor.as_deref(), CURSOR_CHARS_MAX);
+    fields.finish()
+}
+
+/// Checks what is to be forgotten.
+pub fn forget(wire: &Forget) -> Result<(), Oops> {
+    let mut fields = Fields::default();
+    fields.number(
+        "idle_ms",
+        Some(wire.idle_ms),
+        FORGET_IDLE_MS_MIN,
+        NUMBER_MAX,
+    );
+    fields.words("reason", wire.reason.as_deref(), REASON_CHARS_MAX);
+    fields.finish()
 }
 
 /// Checks what selects leases.

@@ -15,6 +15,7 @@ use baton_client::Code;
 use super::{
     Site,
     answer::Oops,
+    asked::{Asked, RefusedWith},
     call::{Call, request_id},
     plain,
     routes::{Handler, ROUTES, Route, Served, Verb},
@@ -67,11 +68,19 @@ async fn answer(
 ) -> Response {
     let params = params.map_err(drop);
     let (parts, body) = request.into_parts();
+    let asked = Asked::of(route, &site, peer, params.as_ref().ok(), &parts);
     let admitted = Call::admit(site.clone(), route, peer, params, &parts).await;
     let (answered, body) = match admitted {
         Ok(call) => (handler(call.with_body(body)).await, Body::empty()),
         Err(oops) => (Err(oops), body),
     };
+    let refused = match &answered {
+        Err(oops) => Some(oops.0.code),
+        Ok(response) => response.extensions().get().map(|RefusedWith(code)| *code),
+    };
+    if let (Some(code), Some(asked)) = (refused, asked) {
+        asked.refused(code).await;
+    }
     match (answered, route.served) {
         (Err(oops), Served::Plain(_)) => {
             let id = request_id(&parts);

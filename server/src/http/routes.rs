@@ -11,9 +11,10 @@ use crate::people::Access;
 use baton_app::plain::{Act, Kind};
 
 use super::{
+    access,
     answer::Answer,
     call::Call,
-    export, handovers, inquiry, leases,
+    export, handovers, inquiry, keeping, leases,
     plain::{acts, connect, many, people},
     probes, sessions, stream,
 };
@@ -120,6 +121,7 @@ const ACQUIRE: &[Code] = &[
     Code::Blocked,
     Code::GenerationMoved,
     Code::Lost,
+    Code::HistoryBehind,
 ];
 const TENURE: &[Code] = &[Code::Lost, Code::Blocked];
 const SEEN: &[Code] = &[
@@ -387,6 +389,42 @@ pub static ROUTES: &[Route] = &[
         KNOWN,
         "Take the protection back",
     ),
+    Route {
+        access: Access::Administer,
+        ..look(
+            "/api/v1/access",
+            call!(access::access),
+            "access",
+            Shape::Query("AccessQuery"),
+            Shape::Json("AccessPage"),
+            &[],
+            "A page of the access log: sign-ins, changes of users and tokens, exports, refused actions",
+        )
+    },
+    Route {
+        access: Access::Administer,
+        ..look(
+            "/api/v1/access/export",
+            call!(access::export),
+            "access-export",
+            Shape::Query("AccessExportQuery"),
+            Shape::Text("application/jsonl"),
+            &[],
+            "The access log as JSON Lines, oldest first, ended by a trailer",
+        )
+    },
+    Route {
+        gives: Shape::Json("Forgot"),
+        ..change(
+            "/api/v1/forget",
+            Access::Administer,
+            call!(keeping::forget),
+            "forget",
+            "Forget",
+            &[],
+            "Forget up to 1,000 leases that nobody touched for long; ask again while there are more",
+        )
+    },
     look(
         "/api/v1/handovers",
         call!(handovers::handovers),
@@ -625,6 +663,12 @@ pub static ROUTES: &[Route] = &[
         plain!(people::set_password),
         "Password",
         "Change one’s own password",
+    ),
+    page(
+        "/access",
+        Access::Administer,
+        plain!(super::plain::access::look),
+        "The access log",
     ),
     page(
         "/users",

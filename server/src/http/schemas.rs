@@ -2,12 +2,12 @@
 //! constants; a test holds the fields against the wire types.
 
 use baton_client::{
-    Code, ExportFormat, HandoverEvent,
+    AccessEvent, Code, ExportFormat, HandoverEvent,
     limits::{
-        ABOVE_MAX, CLAIM_ID_CHARS_MAX, GRACE_MS_MAX, HOLDER_CHARS_MAX, INCIDENT_CHARS_MAX,
-        LEASE_NAME_CHARS_MAX, NUMBER_MAX, OPERATOR_MS_MAX, OPERATOR_MS_MIN, PAGE_DEFAULT, PAGE_MAX,
-        PRINCIPAL_CHARS_MAX, REASON_CHARS_MAX, RENEWALS_MAX, SEARCH_CHARS_MAX, TTL_MS_MAX,
-        TTL_MS_MIN, WAIT_MS_MAX,
+        ABOVE_MAX, ADDRESS_CHARS_MAX, CLAIM_ID_CHARS_MAX, FORGET_IDLE_MS_MIN, GRACE_MS_MAX,
+        HOLDER_CHARS_MAX, INCIDENT_CHARS_MAX, LEASE_NAME_CHARS_MAX, NUMBER_MAX, OPERATOR_MS_MAX,
+        OPERATOR_MS_MIN, PAGE_DEFAULT, PAGE_MAX, PRINCIPAL_CHARS_MAX, REASON_CHARS_MAX,
+        RENEWALS_MAX, SEARCH_CHARS_MAX, TTL_MS_MAX, TTL_MS_MIN, WAIT_MS_MAX,
     },
 };
 use serde_json::{Value, json};
@@ -106,6 +106,10 @@ fn words() -> Value {
         .iter()
         .map(|event| event.as_str())
         .collect();
+    let access_events: Vec<&str> = AccessEvent::ALL
+        .iter()
+        .map(|event| event.as_str())
+        .collect();
     let codes: Vec<&str> = Code::ALL.iter().map(|code| code.as_str()).collect();
     json!({
         "LeaseName": {
@@ -122,6 +126,7 @@ fn words() -> Value {
         "Time": described(time(), "RFC 3339, UTC, six fractional digits, on the database's clock"),
         "State": { "type": "string", "enum": ["free", "held", "lapsed"] },
         "HandoverEvent": { "type": "string", "enum": events },
+        "AccessEvent": { "type": "string", "enum": access_events },
         "Code": { "type": "string", "enum": codes },
         "Actor": {
             "type": "string", "maxLength": HOLDER_CHARS_MAX,
@@ -211,6 +216,18 @@ fn requests() -> Value {
         "StepDownRequest": step_down,
         "Reason": object(&["reason"], json!({ "reason": reason(), "incident": incident() })),
         "Protect": object(&["reason"], json!({ "reason": reason() })),
+        "AccessQuery": object(&[], {
+            let mut query = access_filter();
+            query["order"] = json!({ "type": "string", "enum": ["desc", "asc"], "default": "desc" });
+            query["limit"] = limit();
+            query["cursor"] = cursor();
+            query
+        }),
+        "AccessExportQuery": object(&[], access_filter()),
+        "Forget": object(&["idle_ms"], json!({
+            "idle_ms": described(number(FORGET_IDLE_MS_MIN, NUMBER_MAX), "Leases that nobody touched for so long"),
+            "reason": or_null(reason()),
+        })),
         "CheckQuery": object(&["generation"], json!({ "generation": one_of("Generation") })),
         "AtQuery": object(&["time"], json!({ "time": described(time(), "Not in the future") })),
         "ReportQuery": object(&["from", "to"], json!({
@@ -269,6 +286,18 @@ fn lease_query() -> Value {
         "sort": { "type": "string", "enum": ["name", "attention", "expires", "changed"], "default": "name" },
         "limit": limit(),
         "cursor": cursor(),
+    })
+}
+
+fn access_filter() -> Value {
+    json!({
+        "event": one_of("AccessEvent"),
+        "actor": one_of("Actor"),
+        "address": described(text(ADDRESS_CHARS_MAX), "From where it was asked"),
+        "subject": described(text(LEASE_NAME_CHARS_MAX), "The user, token or lease that it is about"),
+        "from": time(),
+        "to": time(),
+        "after": any_number(),
     })
 }
 
@@ -389,6 +418,18 @@ fn answers() -> Value {
         "Checked": whole(json!({
             "lease": one_of("LeaseName"), "generation": one_of("Generation"),
             "current": flag(), "now": time(),
+        })),
+        "AccessPage": page("AccessEntry"),
+        "AccessEntry": whole(json!({
+            "seq": any_number(), "at": time(), "event": one_of("AccessEvent"),
+            "actor": or_null(one_of("Actor")), "actor_address": words_or_null(),
+            "request_id": words_or_null(), "subject": words_or_null(),
+            "details": { "type": "object" }, "prev_hash": hash(), "hash": hash(),
+        })),
+        "Forgot": whole(json!({
+            "forgotten": any_number(),
+            "floor": described(one_of("Generation"), "What new leases' generations start above"),
+            "more": described(flag(), "There may be more: ask again"),
         })),
         "Renewed": whole(json!({
             "results": { "type": "array", "items": whole(json!({

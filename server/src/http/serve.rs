@@ -4,7 +4,7 @@ use std::{
     fs::File,
     io::{IsTerminal, Write},
     net::{IpAddr, SocketAddr},
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
@@ -17,11 +17,14 @@ use tower_http::{catch_panic::CatchPanicLayer, compression::CompressionLayer, cs
 use url::Url;
 
 use crate::{
-    checkpoint::{Key, KeyError, Schedule},
-    database::{Database, OpenError},
+    checkpoint::{self, Key, KeyError, Schedule},
+    database::{Database, LockError, OpenError},
     metrics,
     people::{FirstStart, People, PeopleError},
-    store::Store,
+    store::{
+        Store,
+        keeping::{KeepError, Standing},
+    },
 };
 
 use super::{
@@ -34,6 +37,8 @@ use super::{
 
 /// From the signal to the end: what is under way has this long.
 const STOP_WITHIN: Duration = Duration::from_secs(4);
+/// And the last entries of the access log this long.
+const FINISH_WITHIN: Duration = Duration::from_millis(500);
 
 /// How to serve.
 #[derive(Debug, Clone)]
@@ -50,6 +55,8 @@ pub struct ServeOptions {
     pub anonymous_read: bool,
     /// Checkpoints to take; none if nobody asked for them.
     pub checkpoints: Option<CheckpointOptions>,
+    /// A file whose newest checkpoint the log must contain.
+    pub checkpoint: Option<PathBuf>,
 }
 
 /// How the server takes checkpoints.
@@ -107,6 +114,18 @@ pub enum ServeError {
     /// The public address cannot be what browsers send as their origin.
     #[error("`{0}` is not the address of a page: use https://HOST or http://HOST:PORT")]
     PublicUrl(Url),
+    /// The checkpoint cannot be read.
+    #[error("cannot read the checkpoint {file}")]
+    Checkpoint {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        #[source]
+        source: checkpoint::ReadError,
+    },
+    /// The checkpoint cannot be held against the log.
+    #[error("cannot hold the checkpoint against the log")]
+    Check(#[from] KeepError),
     /// Somebody else in this process counts already.
     #[error("cannot count requests")]
     Metrics(#[from] metrics_exporter_prometheus::BuildError),
@@ -126,6 +145,12 @@ pub async fn serve(options: ServeOptions) -> Result<(), ServeError> {
     let listener = TcpListener::bind(options.listen).await.map_err(listening)?;
     let csrf = csrf(options.public_url.as_ref())?;
     let metrics = metrics::start()?;
+    // Its own file is not there before the first checkpoint.
+    let own = options
+        .checkpoints
+        .as_ref()
+        .and_then(|own| own.file.clone());
+    let not_yet = own.is_some_and(|own| options.checkpoint.as_ref() == Some(&own) && !own.exists());
     let checkpoints = options.checkpoints.map(schedule).transpose()?;
     let database = Database::connect(&options.database).await?;
     // Before the schema changes: another server may be serving this file.
@@ -140,7 +165,11 @@ pub async fn serve(options: ServeOptions) -> Result<(), ServeError> {
         .await?;
     people.refresh().await?;
     tokio::spawn(people.clone().follow());
+    tokio::spawn(people.access_log().clone().follow());
     let store = Store::start(&database).await?;
+    if let Some(file) = options.checkpoint.as_ref().filter(|_| !not_yet) {
+        check(&store, file).await?;
+    }
     tokio::spawn(store.clone().keep_verified());
     let address = match &options.public_url {
         Some(url) => url.as_str().trim_end_matches('/').to_owned(),
@@ -150,7 +179,7 @@ pub async fn serve(options: ServeOptions) -> Result<(), ServeError> {
     let site = Site {
         inner: Arc::new(Inner {
             store: store.clone(),
-            people,
+            people: people.clone(),
             secure: address.starts_with("https:"),
             address,
             trusted_proxies: options.trusted_proxies,
@@ -170,6 +199,8 @@ pub async fn serve(options: ServeOptions) -> Result<(), ServeError> {
         () = listen::serve(listener, app, stop.clone()) => {}
         () = given_up(stop) => tracing::warn!("stopping although some requests are still under way"),
     }
+    // What was only counted: this is its last chance.
+    drop(tokio::time::timeout(FINISH_WITHIN, people.access_log().finish()).await);
     Ok(())
 }
 
@@ -220,31 +251,45 @@ fn panicked(_: Box<dyn std::any::Any + Send>) -> axum::response::Response {
 
 /// A SQLite file takes one server: its clock and its writer are that process's.
 fn lock(database: &Database) -> Result<Option<File>, ServeError> {
-    let Database::Sqlite(sqlite) = database else {
-        return Ok(None);
-    };
-    // One lock for one file, whatever path leads there.
-    let file = sqlite.file.canonicalize();
-    let mut name = file
-        .unwrap_or_else(|_| sqlite.file.clone())
-        .into_os_string();
-    name.push(".lock");
-    let path = PathBuf::from(name);
-    let failed = |source| ServeError::Lock {
-        file: path.clone(),
+    database.lock().map_err(|error| match error {
+        LockError::Taken(file) => ServeError::Taken(file),
+        LockError::Io { file, source } => ServeError::Lock { file, source },
+    })
+}
+
+/// Holds the newest checkpoint of a file against the log, before anything is
+/// granted.
+async fn check(store: &Store, file: &Path) -> Result<(), ServeError> {
+    let file_of = || file.to_path_buf();
+    let seen = checkpoint::newest(file).map_err(|source| ServeError::Checkpoint {
+        file: file_of(),
         source,
-    };
-    let file = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(&path)
-        .map_err(failed)?;
-    match file.try_lock() {
-        Ok(()) => Ok(Some(file)),
-        Err(std::fs::TryLockError::WouldBlock) => Err(ServeError::Taken(sqlite.file.clone())),
-        Err(std::fs::TryLockError::Error(error)) => Err(failed(error)),
+    })?;
+    match store.keeping().check(&seen).await? {
+        Standing::Contained => tracing::info!(seq = seen.seq, "the log contains the checkpoint"),
+        Standing::Archived => {
+            tracing::info!(
+                seq = seen.seq,
+                "the checkpoint is of a part that was archived"
+            );
+        }
+        Standing::Answered => {
+            tracing::info!(
+                seq = seen.seq,
+                "everything was raised after the checkpoint was ahead"
+            );
+        }
+        Standing::Behind(head) => {
+            metrics::behind(true);
+            tracing::error!(
+                checkpoint = seen.seq,
+                log = head,
+                "the log does not contain the checkpoint: commits were lost, and generations \
+                 could repeat. Nothing is granted until `baton raise-floor`"
+            );
+        }
     }
+    Ok(())
 }
 
 fn start_logging() {

@@ -36,7 +36,6 @@ pub async fn sign_in(mut call: Call) -> Answer {
         .map_err(|error| Oops::new(Code::Malformed, format!("this is not the form: {error}")))?;
     let next = safe_next(&form.next);
     let signed_in = call
-        .site
         .people()
         .sign_in(&form.name, &form.password, call.address)
         .await;
@@ -68,7 +67,7 @@ fn back_to_form(error: &SignInError, next: &str) -> Response {
 /// `POST /sign-out`.
 pub async fn sign_out(call: Call) -> Answer {
     if let Some(secret) = call.site.session_secret(&call.headers) {
-        call.site.people().sign_out(&secret).await?;
+        call.people().sign_out(&secret).await?;
     }
     Ok(with_cookie(see_other("/sign-in"), &cookie(&call, "", 0)))
 }

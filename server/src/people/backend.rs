@@ -5,6 +5,7 @@ use async_trait::async_trait;
 use sqlx::FromRow;
 
 use super::secrets::Digest;
+use crate::access_log::Draft;
 
 /// A row of `users`.
 #[derive(Debug, Clone, FromRow)]
@@ -106,6 +107,9 @@ pub(super) trait Change: Send {
     async fn delete_sessions(&mut self, user: &str, but: Option<&Digest>) -> sqlx::Result<()>;
     /// Drops sessions past their end, or not seen since `idle_since`.
     async fn delete_stale_sessions(&mut self, idle_since: i64) -> sqlx::Result<()>;
+
+    /// Adds to the access log. The last thing before the commit.
+    async fn write_down(&mut self, entries: &[Draft]) -> sqlx::Result<()>;
 
     async fn commit(self: Box<Self>) -> sqlx::Result<()>;
 }

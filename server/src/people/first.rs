@@ -1,6 +1,7 @@
 //! The first start: somebody has to be able to sign in.
 
-use baton_client::Role;
+use baton_client::{AccessEvent, Role};
+use serde_json::json;
 
 use super::{
     NewToken, People, PeopleError, passwords,
@@ -58,6 +59,11 @@ impl People {
         let now = change.now();
         let admin = new_user(ADMIN, Role::Admin, password_hash, now);
         change.insert_user(&admin).await?;
+        let mut entries = vec![self.entry(
+            AccessEvent::UserCreated,
+            ADMIN,
+            json!({ "role": Role::Admin }),
+        )];
         let token_is_new = change.token(HOLDER).await?.is_none();
         if token_is_new {
             let new = NewToken {
@@ -66,9 +72,11 @@ impl People {
                 prefixes: Vec::new(),
                 expires_in: None,
             };
-            change.insert_token(&new_token(new, &token, now)).await?;
+            let row = new_token(new, &token, now);
+            change.insert_token(&row).await?;
+            entries.push(self.created(&row)?);
         }
-        self.finish(change).await?;
+        self.finish(change, &entries).await?;
         Ok(Some(FirstStart {
             admin_password: made_password,
             holder_token: made_token.filter(|_| token_is_new),

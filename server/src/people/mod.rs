@@ -12,6 +12,8 @@
 //!   that counter's row, so they happen one after the other, over all servers.
 //! - Names of users and tokens are never freed or changed: the log names people by
 //!   them, and tenures belong to the token of a name.
+//! - Every change, and every sign-in, is written to the access log in the same
+//!   transaction; [`People::acting`] says who asks for it.
 //!
 //! Nothing here knows HTTP, cookies or leases. Secrets are stored as digests only,
 //! passwords as Argon2id hashes, and neither shows in `Debug` or a message.
@@ -31,9 +33,14 @@ mod tokens;
 mod users;
 
 #[cfg(test)]
+pub mod testing;
+#[cfg(test)]
 mod tests;
 
 use std::{fmt, sync::Arc};
+
+use baton_client::AccessEvent;
+use serde_json::Value;
 
 pub use self::{
     access::{Access, Denied, authorise},
@@ -54,7 +61,11 @@ use self::{
     postgres::PostgresPeople,
     sqlite::SqlitePeople,
 };
-use crate::database::Database;
+use crate::{
+    access_log::{AccessLog, Draft},
+    database::Database,
+    rules::Asker,
+};
 
 /// The longest name of a user or token.
 pub const NAME_CHARS_MAX: usize = 64;
@@ -63,9 +74,12 @@ pub const NAME_CHARS_MAX: usize = 64;
 #[derive(Clone)]
 pub struct People {
     shared: Arc<Shared>,
+    /// Who asks for changes.
+    by: Arc<Asker>,
 }
 
 struct Shared {
+    access_log: AccessLog,
     backend: Box<dyn Backend>,
     bearers: Bearers,
     passwords: Passwords,
@@ -113,7 +127,9 @@ impl People {
             Database::Postgres(pool) => Box::new(PostgresPeople::new(pool)),
         };
         Self {
+            by: Arc::new(Asker::baton()),
             shared: Arc::new(Shared {
+                access_log: AccessLog::new(database),
                 backend,
                 bearers: Bearers::default(),
                 passwords: Passwords::new(),
@@ -122,13 +138,38 @@ impl People {
         }
     }
 
+    /// The same, asked by somebody: the access log names them.
+    #[must_use]
+    pub fn acting(&self, by: Asker) -> Self {
+        Self {
+            shared: self.shared.clone(),
+            by: Arc::new(by),
+        }
+    }
+
+    /// The log of what people and tokens did.
+    pub fn access_log(&self) -> &AccessLog {
+        &self.shared.access_log
+    }
+
+    /// An entry of what is done by whoever asks, about a user or a token.
+    fn entry(&self, event: AccessEvent, subject: &str, details: Value) -> Draft {
+        Draft::new(event, &self.by, Some(subject), details)
+    }
+
     fn backend(&self) -> &dyn Backend {
         self.shared.backend.as_ref()
     }
 
-    /// Counts and commits a change, and lets this server see it at once.
-    async fn finish(&self, mut change: Box<dyn Change>) -> Result<(), PeopleError> {
+    /// Counts, writes down and commits a change, and lets this server see it at
+    /// once.
+    async fn finish(
+        &self,
+        mut change: Box<dyn Change>,
+        entries: &[Draft],
+    ) -> Result<(), PeopleError> {
         change.count().await?;
+        change.write_down(entries).await?;
         change.commit().await?;
         // Should this fail, `follow` catches up.
         if let Err(error) = self.refresh().await {

@@ -6,6 +6,8 @@ use sqlx::{
 };
 use tokio::sync::Mutex;
 
+use crate::access_log::{self, Draft};
+
 use super::{
     backend::{Backend, Change, SessionRow, SessionUser, TokenRow, UserRow, Version},
     secrets::Digest,
@@ -320,6 +322,10 @@ impl Change for PostgresChange {
         .execute(&mut *self.transaction)
         .await?;
         Ok(())
+    }
+
+    async fn write_down(&mut self, entries: &[Draft]) -> sqlx::Result<()> {
+        access_log::postgres::append(&mut self.transaction, entries).await
     }
 
     async fn commit(self: Box<Self>) -> sqlx::Result<()> {

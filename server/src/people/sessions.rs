@@ -5,6 +5,11 @@ use std::{
     time::{Duration, Instant},
 };
 
+use baton_client::{AccessEvent, Actor};
+use serde_json::json;
+
+use crate::access_log::Draft;
+
 use super::{
     Caller, People, PeopleError,
     backend::{SessionRow, UserRow},
@@ -84,6 +89,16 @@ impl People {
                 expires_at: now + micros(SESSION_AGE_MAX),
             })
             .await?;
+        let entry = Draft {
+            actor: Some(Actor::User(now_user.name.clone())),
+            address: Some(address.to_canonical().to_string()),
+            ..self.entry(
+                AccessEvent::SignedIn,
+                name,
+                json!({ "role": now_user.role }),
+            )
+        };
+        change.write_down(&[entry]).await?;
         // A session more takes nothing from anybody: it is not counted.
         change.commit().await?;
         let role = role(&now_user.role)?;
@@ -114,24 +129,37 @@ impl People {
         address: IpAddr,
     ) -> Result<UserRow, SignInError> {
         let attempts = &self.shared.attempts;
-        attempts
-            .begin(name, address, Instant::now())
-            .map_err(limited)?;
-        let user = self.user_with(name, password).await;
+        if let Err(wait) = attempts.begin(name, address, Instant::now()) {
+            // Whether there is such an account is not looked up for this.
+            self.access_log().sign_in_failed(address, None);
+            return Err(limited(wait));
+        }
+        let found = match storable(name) {
+            true => self.backend().user(name).await,
+            false => Ok(None),
+        };
+        let known = matches!(found, Ok(Some(_)));
+        let user = match found {
+            Ok(found) => self.user_with(found, password).await,
+            Err(error) => Err(error.into()),
+        };
         match &user {
             Ok(_) => attempts.succeeded(name, address),
-            Err(SignInError::Credentials) => {}
+            Err(SignInError::Credentials) => {
+                let known = known.then_some(name);
+                self.access_log().sign_in_failed(address, known);
+            }
             Err(_) => attempts.not_decided(name, address),
         }
         user
     }
 
-    /// The enabled user of this name and password.
-    async fn user_with(&self, name: &str, password: &str) -> Result<UserRow, SignInError> {
-        let user = match storable(name) {
-            true => self.backend().user(name).await?,
-            false => None,
-        };
+    /// The user, if enabled and if this is their password.
+    async fn user_with(
+        &self,
+        user: Option<UserRow>,
+        password: &str,
+    ) -> Result<UserRow, SignInError> {
         let user = user.filter(|user| user.disabled_at.is_none());
         let stored = user.as_ref().map(|user| user.password_hash.clone());
         match self.shared.passwords.verify(password, stored).await {
@@ -186,9 +214,17 @@ impl People {
     /// # Errors
     /// The database cannot be used.
     pub async fn sign_out(&self, secret: &Secret) -> Result<(), PeopleError> {
+        let digest = secret.digest();
+        let Some(session) = self.backend().session(&digest).await? else {
+            return Ok(());
+        };
         let mut change = self.backend().change().await?;
-        change.delete_session(&secret.digest()).await?;
-        self.finish(change).await
+        change.delete_session(&digest).await?;
+        let entry = Draft {
+            actor: Some(Actor::User(session.name.clone())),
+            ..self.entry(AccessEvent::SignedOut, &session.name, json!({}))
+        };
+        self.finish(change, &[entry]).await
     }
 
     /// Ends all sessions of a user.
@@ -199,7 +235,8 @@ impl People {
         let mut change = self.backend().change().await?;
         let user = existing(change.as_mut(), name).await?;
         change.delete_sessions(&user.id, None).await?;
-        self.finish(change).await
+        let entry = self.entry(AccessEvent::UserSignedOut, name, json!({}));
+        self.finish(change, &[entry]).await
     }
 }
 

@@ -10,7 +10,10 @@ use sqlx::{
 };
 use tokio::sync::Mutex;
 
-use crate::database::SqliteDatabase;
+use crate::{
+    access_log::{self, Draft},
+    database::SqliteDatabase,
+};
 
 use super::{
     backend::{Backend, Change, SessionRow, SessionUser, TokenRow, UserRow, Version},
@@ -331,6 +334,10 @@ impl Change for SqliteChange {
         .execute(&mut *self.transaction)
         .await?;
         Ok(())
+    }
+
+    async fn write_down(&mut self, entries: &[Draft]) -> sqlx::Result<()> {
+        access_log::sqlite::append(&mut self.transaction, entries).await
     }
 
     async fn commit(self: Box<Self>) -> sqlx::Result<()> {

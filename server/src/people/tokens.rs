@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
-use baton_client::{LeaseName, Role, Timestamp};
+use baton_client::{AccessEvent, LeaseName, Role, Timestamp};
 use serde::Serialize;
+use serde_json::json;
+
+use crate::access_log::Draft;
 
 use super::{
     People, PeopleError,
@@ -69,7 +72,7 @@ impl People {
         }
         let row = new_token(new, &secret, change.now());
         change.insert_token(&row).await?;
-        self.finish(change).await?;
+        self.finish(change, &[self.created(&row)?]).await?;
         Ok((row.try_into()?, secret))
     }
 
@@ -88,7 +91,8 @@ impl People {
         token.digest = secret.digest().to_vec();
         token.rotated_at = Some(change.now());
         change.update_token(&token).await?;
-        self.finish(change).await?;
+        let entry = self.entry(AccessEvent::TokenRotated, name, json!({}));
+        self.finish(change, &[entry]).await?;
         Ok(secret)
     }
 
@@ -101,8 +105,20 @@ impl People {
         let mut token = existing(change.as_mut(), name).await?;
         token.revoked_at = token.revoked_at.or(Some(change.now()));
         change.update_token(&token).await?;
-        self.finish(change).await?;
+        let entry = self.entry(AccessEvent::TokenRevoked, name, json!({}));
+        self.finish(change, &[entry]).await?;
         token.try_into()
+    }
+
+    /// The access log's entry of a new token.
+    pub(super) fn created(&self, row: &TokenRow) -> Result<Draft, PeopleError> {
+        let details = json!({
+            "expires_at": row.expires_at.map(Timestamp::from_micros),
+            // There are no blanks in them.
+            "prefixes": prefixes(&row.prefixes)?.join(" "),
+            "role": row.role,
+        });
+        Ok(self.entry(AccessEvent::TokenCreated, &row.name, details))
     }
 
     /// All tokens by name, revoked ones too.

@@ -1,7 +1,10 @@
 //! People who sign in on the page.
 
-use baton_client::{Role, Timestamp};
+use baton_client::{AccessEvent, Role, Timestamp};
 use serde::Serialize;
+use serde_json::json;
+
+use crate::access_log::Draft;
 
 use super::{
     People, PeopleError,
@@ -45,7 +48,8 @@ impl People {
         }
         let user = new_user(name, role, password_hash, change.now());
         change.insert_user(&user).await?;
-        self.finish(change).await?;
+        let entry = self.entry(AccessEvent::UserCreated, name, json!({ "role": role }));
+        self.finish(change, &[entry]).await?;
         user.try_into()
     }
 
@@ -105,7 +109,9 @@ impl People {
         change.update_user(&user).await?;
         let but = but.map(Secret::digest);
         change.delete_sessions(&user.id, but.as_ref()).await?;
-        self.finish(change).await
+        let own = but.is_some();
+        let entry = self.entry(AccessEvent::UserPassword, name, json!({ "own": own }));
+        self.finish(change, &[entry]).await
     }
 
     /// Gives a user another role; their sessions have it at once.
@@ -115,9 +121,11 @@ impl People {
     pub async fn set_role(&self, name: &str, role: Role) -> Result<User, PeopleError> {
         let mut change = self.backend().change().await?;
         let mut user = existing(change.as_mut(), name).await?;
+        let details = json!({ "from": user.role, "role": role });
         user.role = role.as_str().into();
         change.update_user(&user).await?;
-        self.finish_with_admin(change, name).await?;
+        let entry = self.entry(AccessEvent::UserRole, name, details);
+        self.finish_with_admin(change, name, entry).await?;
         user.try_into()
     }
 
@@ -131,7 +139,8 @@ impl People {
         user.disabled_at = user.disabled_at.or(Some(change.now()));
         change.update_user(&user).await?;
         change.delete_sessions(&user.id, None).await?;
-        self.finish_with_admin(change, name).await?;
+        let entry = self.entry(AccessEvent::UserDisabled, name, json!({}));
+        self.finish_with_admin(change, name, entry).await?;
         user.try_into()
     }
 
@@ -144,7 +153,8 @@ impl People {
         let mut user = existing(change.as_mut(), name).await?;
         user.disabled_at = None;
         change.update_user(&user).await?;
-        self.finish(change).await?;
+        let entry = self.entry(AccessEvent::UserEnabled, name, json!({}));
+        self.finish(change, &[entry]).await?;
         user.try_into()
     }
 
@@ -162,11 +172,12 @@ impl People {
         &self,
         mut change: Box<dyn Change>,
         name: &str,
+        entry: Draft,
     ) -> Result<(), PeopleError> {
         if change.active_admins().await? == 0 {
             return Err(PeopleError::LastAdmin(name.into()));
         }
-        self.finish(change).await
+        self.finish(change, &[entry]).await
     }
 }
 

@@ -26,6 +26,9 @@ pub(super) fn acquire(
     {
         return Ok(());
     }
+    if let Some(seq) = known.behind {
+        return Err(Refusal::HistoryBehind(seq));
+    }
     if let Some(generation) = known.past_claim {
         return Err(Refusal::Lost(generation));
     }

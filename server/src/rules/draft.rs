@@ -75,6 +75,31 @@ impl Draft {
         }
     }
 
+    /// The entry of an event of the whole log, which took the floor of new
+    /// generations from one to the other.
+    pub(super) fn of_all(
+        event: HandoverEvent,
+        (from, to): (Generation, Generation),
+        at: Timestamp,
+        asker: Asker,
+        reason: String,
+    ) -> Self {
+        Self {
+            at,
+            lease: None,
+            event,
+            generation: to,
+            holder: None,
+            previous_generation: from,
+            previous_holder: None,
+            held: None,
+            reason,
+            incident: None,
+            asker,
+            details: Map::new(),
+        }
+    }
+
     pub(super) fn held(mut self, from: Timestamp, expires_at: Timestamp) -> Self {
         // A clock that stepped back may have granted after it expires.
         self.held = Some((from, expires_at.min(self.at).max(from)));

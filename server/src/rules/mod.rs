@@ -31,6 +31,8 @@ mod acquire;
 mod operator;
 mod tenure;
 
+pub mod keeping;
+
 mod view;
 pub use view::{acquirable_at, state, view};
 
@@ -61,6 +63,8 @@ pub struct Known {
     /// The generation that was granted earlier to the very same claim (token,
     /// holder and claim id), the newest if there were several.
     pub past_claim: Option<Generation>,
+    /// A checkpoint at this `seq` is ahead of the log: nothing is granted.
+    pub behind: Option<u64>,
 }
 
 /// Carries out one request on its lease, which is `None` while it does not

@@ -8,7 +8,7 @@ use baton_client::{
 };
 use serde_json::Value;
 
-use super::{LeaseRow, PendingStepDown};
+use super::{LeaseRow, PendingStepDown, keeping};
 
 /// What the log says of a lease.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -69,16 +69,50 @@ pub struct Rebuilder {
 impl Rebuilder {
     /// The next entry.
     pub fn follow(&mut self, entry: &Handover) {
-        let Some(name) = &entry.lease else { return };
+        let Some(name) = &entry.lease else {
+            return self.follow_all(entry);
+        };
         match self.leases.get_mut(name) {
             Some(lease) => follow(lease, entry),
             None => follow(self.leases.entry(name.clone()).or_default(), entry),
         }
     }
 
+    /// An entry about all leases.
+    fn follow_all(&mut self, entry: &Handover) {
+        for name in keeping::forgotten_leases(entry) {
+            self.leases.remove(&name);
+        }
+        if entry.event == HandoverEvent::FloorRaised {
+            for lease in self.leases.values_mut() {
+                raise(lease, entry);
+            }
+        }
+    }
+
     /// Every lease that the entries spoke of.
     pub fn leases(self) -> BTreeMap<LeaseName, Rebuilt> {
         self.leases
+    }
+}
+
+/// As [`keeping::raise`].
+fn raise(lease: &mut Rebuilt, entry: &Handover) {
+    // Only what could be raised was.
+    if let Ok(generation) = keeping::raised(lease.generation) {
+        lease.generation = generation;
+    }
+    if lease.holder.take().is_none() {
+        return;
+    }
+    lease.granted_at = None;
+    if let Some(asked) = lease.step_down.take() {
+        lease.reserved = asked.successor.map(|(holder, reserve_ms)| Reserved {
+            holder,
+            until: entry.at.plus_ms(reserve_ms),
+            actor: asked.actor,
+            reason: asked.reason,
+        });
     }
 }
 

@@ -33,6 +33,8 @@ pub enum Refusal {
     UnknownLease,
     /// The generation cannot grow any more.
     GenerationsExhausted,
+    /// A checkpoint at this `seq` is ahead of the log: generations could repeat.
+    HistoryBehind(u64),
 }
 
 impl Refusal {
@@ -50,6 +52,7 @@ impl Refusal {
             Self::OtherToken => Code::Forbidden,
             Self::UnknownLease => Code::UnknownLease,
             Self::GenerationsExhausted => Code::Internal,
+            Self::HistoryBehind(_) => Code::HistoryBehind,
         }
     }
 

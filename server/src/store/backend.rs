@@ -9,7 +9,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use baton_client::{Generation, Handover, LeaseName, Timestamp};
 
-use crate::{chain::Head, rules::LeaseRow};
+use crate::{
+    chain::Head,
+    rules::{LeaseRow, keeping::Seen},
+};
 
 use super::{
     record::{ClaimRecord, TotalsRecord},
@@ -67,6 +70,19 @@ pub struct Due {
     pub next: Option<Place>,
 }
 
+/// The log's end, and what stands beside it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct End {
+    /// What the next entry follows.
+    pub head: Head,
+    /// A lease that springs into being starts above this.
+    pub floor: Generation,
+    /// A checkpoint that is ahead of the log: nothing is granted.
+    pub behind: Option<Seen>,
+    /// Entries up to this `seq` were archived.
+    pub archived: u64,
+}
+
 /// Where the two databases' dialects differ in lists.
 #[derive(Debug, Clone, Copy)]
 pub struct Dialect {
@@ -115,8 +131,26 @@ pub trait Transaction: Send {
     /// The database's time, now.
     async fn now(&mut self) -> DbResult<Timestamp>;
 
-    /// Locks the log's end, and reads it and the floor of new generations.
-    async fn head(&mut self) -> DbResult<(Head, Generation)>;
+    /// Locks the log's end, and reads it.
+    async fn end(&mut self) -> DbResult<End>;
+
+    /// Keeps every lease from changing, and new ones from springing into being,
+    /// until the end. Waits for what is under way. Comes before the log's end.
+    async fn lock_all(&mut self) -> DbResult<()>;
+
+    /// The leases that a statement selects.
+    async fn leases(&mut self, select: Statement) -> DbResult<Vec<LeaseRow>>;
+
+    /// The entries that a statement selects.
+    async fn handovers(&mut self, select: Statement) -> DbResult<Vec<Handover>>;
+
+    /// Removes the log's entries up to and with `last`, and says how many. Lifts
+    /// what guards the log, inside this transaction, which only its owner may.
+    /// The log's end is locked.
+    async fn cut(&mut self, last: u64) -> DbResult<u64>;
+
+    /// Runs a statement that changes something.
+    async fn run(&mut self, statement: Statement) -> DbResult<()>;
 
     /// Earlier grants to a claim.
     async fn claims(&mut self, lease: &LeaseName, claim_id: &str) -> DbResult<Vec<ClaimRecord>>;
@@ -148,7 +182,7 @@ pub trait Reading: Send {
     async fn now(&mut self) -> DbResult<Timestamp>;
 
     /// The log's end.
-    async fn head(&mut self) -> DbResult<Head>;
+    async fn end(&mut self) -> DbResult<End>;
 
     /// The leases that a statement selects.
     async fn leases(&mut self, select: Statement) -> DbResult<Vec<LeaseRow>>;

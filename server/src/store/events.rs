@@ -100,7 +100,7 @@ impl Hub {
     /// # Errors
     /// The database does not answer.
     pub async fn start(lanes: &Arc<Lanes>) -> sqlx::Result<Arc<Self>> {
-        let last = lanes.backend.read().await?.head().await?.seq;
+        let last = lanes.backend.read().await?.end().await?.head.seq;
         let hub = Arc::new(Self {
             backend: lanes.backend.clone(),
             log: broadcast::Sender::new(BACKLOG),
@@ -153,7 +153,7 @@ impl Hub {
     async fn tail(&self, last: &mut u64, lanes: &Lanes) -> sqlx::Result<(Timestamp, u64)> {
         let mut reading = self.backend.read().await?;
         let now = reading.now().await?;
-        let head = reading.head().await?;
+        let head = reading.end().await?.head;
         if *last == head.seq {
             return Ok((now, head.seq));
         }
@@ -504,7 +504,7 @@ async fn read_rows_and_more(
             Err(bad) => return Ok(Err(bad)),
         };
         let rows = reading.leases(select).await?;
-        let head = reading.head().await?;
+        let head = reading.end().await?.head;
         Ok(Ok((rows, now, head.seq)))
     };
     let read = in_time(read).await.map_err(read_failed)?;

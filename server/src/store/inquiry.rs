@@ -55,7 +55,7 @@ impl Reader {
         let begun = async {
             let mut reading = self.backend.read().await?;
             let now = reading.now().await?;
-            let upto = reading.head().await?.seq;
+            let upto = reading.end().await?.head.seq;
             let before = last_before(reading.as_mut(), lease, query.from).await?;
             // Whoever held it then did so since the grant.
             let first = match before {

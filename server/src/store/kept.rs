@@ -127,6 +127,11 @@ impl Taken {
         Some(row)
     }
 
+    /// Takes everything out, because all of it may change.
+    pub fn clear(&mut self) {
+        self.kept.rows = Default::default();
+    }
+
     /// The mark at the transaction's begin. From now on the file may differ from
     /// what is kept.
     pub fn doubt(&mut self) -> Mark {

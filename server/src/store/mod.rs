@@ -6,14 +6,16 @@
 //! [`events`] follows what changes. No SQL stands outside the two backends,
 //! [`sql`] and [`listing`].
 
+mod above;
 mod alike;
 pub mod attention;
-mod backend;
+pub mod backend;
 mod checked;
 mod clock;
 pub mod events;
 mod history;
 mod inquiry;
+pub mod keeping;
 mod kept;
 mod line;
 mod listing;
@@ -55,8 +57,11 @@ pub use checked::VerifiedTo;
 pub use listing::BadCursor;
 pub use queue::Failure;
 pub use reader::{LogEnd, Reader};
+pub(crate) use statement::bind_all;
+pub use statement::{Arg, Statement};
 pub use totals::Totals;
 
+use above::Above;
 use backend::Backend;
 use checked::Checked;
 use events::Hub;
@@ -81,6 +86,7 @@ pub struct Store {
     reader: Reader,
     counter: Arc<totals::Counter>,
     checked: Checked,
+    above: Arc<Above>,
 }
 
 /// A request was not carried out, with all that its answer says about it.
@@ -159,6 +165,7 @@ impl Store {
             reader,
             counter: Arc::default(),
             checked: Checked::default(),
+            above: Arc::default(),
         };
         tokio::spawn(sweeper::run(store.clone()));
         Ok(store)
@@ -304,6 +311,9 @@ impl Store {
         match refused.refusal {
             Refusal::Lost(generation) => {
                 metrics::presented_stale();
+                if let Some(lease) = &refused.lease {
+                    self.above.noticed(name, generation, lease.generation);
+                }
                 let moved = self.moved(name, generation).await?;
                 refused.ended = Some(ended(moved.as_ref()));
             }
@@ -368,6 +378,9 @@ impl Store {
             let mut reading = self.lanes.backend.read().await?;
             let row = reading.leases(listing::lease(name)).await?.pop();
             let now = reading.now().await?;
+            if let Some(row) = &row {
+                self.above.noticed(name, generation, row.generation);
+            }
             let current = |row: LeaseRow| row.tenure.is_some() && row.generation == generation;
             Ok((row.is_some_and(current), now))
         };

@@ -30,6 +30,15 @@ pub struct Part {
     pub claims: Vec<(String, ClaimRecord)>,
 }
 
+/// What the log's end says about grants.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Ends {
+    /// A lease that springs into being starts above this.
+    pub floor: Generation,
+    /// A checkpoint at this `seq` is ahead of the log.
+    pub behind: Option<u64>,
+}
+
 /// What came of a batch.
 #[derive(Default)]
 pub struct Played {
@@ -65,7 +74,7 @@ pub enum Fate {
 pub fn play(
     batch: &BTreeMap<LeaseName, Part>,
     moment: Moment,
-    floor: Generation,
+    ends: Ends,
     clock: Instant,
 ) -> Played {
     let mut played = Played::default();
@@ -82,7 +91,7 @@ pub fn play(
             log: Vec::new(),
             touched: false,
             moment,
-            floor,
+            ends,
             clock,
         };
         stage.run();
@@ -110,7 +119,7 @@ struct Stage<'a> {
     log: Vec<Draft>,
     touched: bool,
     moment: Moment,
-    floor: Generation,
+    ends: Ends,
     clock: Instant,
 }
 
@@ -177,8 +186,9 @@ impl Stage<'_> {
             Who::Waiter(i) => &self.part.waiters[i],
         };
         let known = Known {
-            floor: self.floor,
+            floor: self.ends.floor,
             past_claim: self.past_claim(job),
+            behind: self.ends.behind,
         };
         let logged = self.log.len();
         let result = rules::apply(

@@ -9,18 +9,20 @@ use std::{
 };
 
 use async_trait::async_trait;
-use baton_client::{Generation, Handover, LeaseName, Timestamp};
+use baton_client::{Handover, LeaseName, Timestamp};
 use sqlx::{AssertSqlSafe, PgConnection, PgPool, Postgres, Row as _, postgres::PgListener};
 use tokio::sync::Mutex;
 
 use crate::{chain::Head, rules::LeaseRow};
 
 use super::{
-    backend::{Backend, Busy, DbResult, Dialect, Due, Lock, Locked, Place, Reading, Transaction},
+    backend::{
+        Backend, Busy, DbResult, Dialect, Due, End, Lock, Locked, Place, Reading, Transaction,
+    },
     postgres_renew::{self, Kept, Version},
     record::{
-        ClaimRecord, HandoverRecord, HeadRecord, LEASE_COLUMNS, LeaseRecord, TotalsRecord,
-        parse_names, read_all, read_payload,
+        ClaimRecord, HEAD_COLUMNS, HandoverRecord, HeadRecord, LEASE_COLUMNS, LeaseRecord,
+        TotalsRecord, parse_names, read_all, read_payload,
     },
     sql::{CLAIMS, append_handovers, move_head, save_leases, save_payload},
     statement::{Statement, bind_all},
@@ -240,15 +242,6 @@ impl PostgresTransaction {
         }
         Ok(rows.into_iter().map(Arc::new).collect())
     }
-
-    async fn run(&mut self, statement: Statement) -> DbResult<()> {
-        let sql = AssertSqlSafe(statement.numbered());
-        // Texts of every length: kept prepared, they would fill the session.
-        bind_all!(sqlx::query(sql).persistent(false), statement.args)
-            .execute(&mut *self.tx)
-            .await?;
-        Ok(())
-    }
 }
 
 /// The text of a lock: how the rows are locked that are read. Each is made once.
@@ -324,12 +317,57 @@ impl Transaction for PostgresTransaction {
         Ok(Timestamp::from_micros(row.try_get(0)?))
     }
 
-    async fn head(&mut self) -> DbResult<(Head, Generation)> {
-        let record: HeadRecord =
-            sqlx::query_as("select seq, at, hash, floor from log_head for update")
-                .fetch_one(&mut *self.tx)
-                .await?;
+    async fn end(&mut self) -> DbResult<End> {
+        static LOCK: LazyLock<String> =
+            LazyLock::new(|| format!("select {HEAD_COLUMNS} from log_head for update"));
+        let record: HeadRecord = sqlx::query_as(AssertSqlSafe(LOCK.as_str()))
+            .fetch_one(&mut *self.tx)
+            .await?;
         Ok(record.try_into()?)
+    }
+
+    async fn lock_all(&mut self) -> DbResult<()> {
+        // Whoever locks a row locks the table too, more weakly. So this waits
+        // for all of them, and then nobody holds the log's end either.
+        sqlx::query("select set_config('lock_timeout', '10000', true)")
+            .execute(&mut *self.tx)
+            .await?;
+        sqlx::query("lock table leases in exclusive mode")
+            .execute(&mut *self.tx)
+            .await?;
+        Ok(())
+    }
+
+    async fn leases(&mut self, select: Statement) -> DbResult<Vec<LeaseRow>> {
+        leases(&mut self.tx, select).await
+    }
+
+    async fn handovers(&mut self, select: Statement) -> DbResult<Vec<Handover>> {
+        handovers(&mut self.tx, select).await
+    }
+
+    async fn cut(&mut self, last: u64) -> DbResult<u64> {
+        // A million entries take longer than what a server does otherwise.
+        let lift = "set local statement_timeout = 0;
+            alter table handovers disable trigger handovers_append_only";
+        sqlx::raw_sql(lift).execute(&mut *self.tx).await?;
+        let gone = sqlx::query("delete from handovers where seq <= $1")
+            .bind(last as i64)
+            .execute(&mut *self.tx)
+            .await?;
+        sqlx::query("alter table handovers enable trigger handovers_append_only")
+            .execute(&mut *self.tx)
+            .await?;
+        Ok(gone.rows_affected())
+    }
+
+    async fn run(&mut self, statement: Statement) -> DbResult<()> {
+        let sql = AssertSqlSafe(statement.numbered());
+        // Texts of every length: kept prepared, they would fill the session.
+        bind_all!(sqlx::query(sql).persistent(false), statement.args)
+            .execute(&mut *self.tx)
+            .await?;
+        Ok(())
     }
 
     async fn claims(&mut self, lease: &LeaseName, claim_id: &str) -> DbResult<Vec<ClaimRecord>> {
@@ -402,6 +440,22 @@ async fn now(connection: &mut PgConnection) -> DbResult<Timestamp> {
     Ok(Timestamp::from_micros(micros))
 }
 
+async fn leases(connection: &mut PgConnection, select: Statement) -> DbResult<Vec<LeaseRow>> {
+    let sql = AssertSqlSafe(select.numbered());
+    let records: Vec<LeaseRecord> = bind_all!(sqlx::query_as(sql), select.args)
+        .fetch_all(connection)
+        .await?;
+    read_all(records)
+}
+
+async fn handovers(connection: &mut PgConnection, select: Statement) -> DbResult<Vec<Handover>> {
+    let sql = AssertSqlSafe(select.numbered());
+    let records: Vec<HandoverRecord> = bind_all!(sqlx::query_as(sql), select.args)
+        .fetch_all(connection)
+        .await?;
+    read_all(records)
+}
+
 struct PostgresReading {
     tx: sqlx::Transaction<'static, Postgres>,
 }
@@ -412,28 +466,21 @@ impl Reading for PostgresReading {
         now(&mut self.tx).await
     }
 
-    async fn head(&mut self) -> DbResult<Head> {
-        let record: HeadRecord = sqlx::query_as("select seq, at, hash, floor from log_head")
+    async fn end(&mut self) -> DbResult<End> {
+        static READ: LazyLock<String> =
+            LazyLock::new(|| format!("select {HEAD_COLUMNS} from log_head"));
+        let record: HeadRecord = sqlx::query_as(AssertSqlSafe(READ.as_str()))
             .fetch_one(&mut *self.tx)
             .await?;
-        let (head, _) = record.try_into()?;
-        Ok(head)
+        Ok(record.try_into()?)
     }
 
     async fn leases(&mut self, select: Statement) -> DbResult<Vec<LeaseRow>> {
-        let sql = AssertSqlSafe(select.numbered());
-        let records: Vec<LeaseRecord> = bind_all!(sqlx::query_as(sql), select.args)
-            .fetch_all(&mut *self.tx)
-            .await?;
-        read_all(records)
+        leases(&mut self.tx, select).await
     }
 
     async fn handovers(&mut self, select: Statement) -> DbResult<Vec<Handover>> {
-        let sql = AssertSqlSafe(select.numbered());
-        let records: Vec<HandoverRecord> = bind_all!(sqlx::query_as(sql), select.args)
-            .fetch_all(&mut *self.tx)
-            .await?;
-        read_all(records)
+        handovers(&mut self.tx, select).await
     }
 
     async fn totals(&mut self, select: Statement) -> DbResult<TotalsRecord> {

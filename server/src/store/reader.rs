@@ -61,7 +61,7 @@ impl Reader {
     pub async fn end(&self) -> Result<LogEnd, StoreError> {
         let read = async {
             let mut reading = self.backend.read().await?;
-            let head = reading.head().await?;
+            let head = reading.end().await?.head;
             let now = reading.now().await?;
             Ok(LogEnd { head, now })
         };

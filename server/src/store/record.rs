@@ -10,10 +10,10 @@ use sqlx::{Column, ColumnIndex, Decode, FromRow, Row, Type};
 
 use crate::{
     chain::Head,
-    rules::{Blocked, LastEnd, LeaseRow, PendingStepDown, Tenure},
+    rules::{Blocked, LastEnd, LeaseRow, PendingStepDown, Tenure, keeping::Seen},
 };
 
-use super::statement::Arg;
+use super::{backend::End, statement::Arg};
 
 /// The columns of `leases`, in the order of [`lease_args`] and [`LeaseRecord`].
 pub const LEASE_COLUMNS: &str = "name, generation, holder, token, claim_id, granted_at, \
@@ -342,18 +342,32 @@ pub struct HeadRecord {
     at: i64,
     hash: String,
     floor: i64,
+    behind_seq: Option<i64>,
+    behind_hash: Option<String>,
+    archived_seq: i64,
 }
 
-impl TryFrom<HeadRecord> for (Head, Generation) {
+/// The columns of [`HeadRecord`].
+pub const HEAD_COLUMNS: &str = "seq, at, hash, floor, behind_seq, behind_hash, archived_seq";
+
+impl TryFrom<HeadRecord> for End {
     type Error = Damaged;
 
     fn try_from(record: HeadRecord) -> Result<Self, Damaged> {
-        let head = Head {
-            seq: record.seq.unsigned_abs(),
-            at: time(record.at),
-            hash: record.hash,
-        };
-        Ok((head, generation("log_head.floor", record.floor)?))
+        let behind = record.behind_seq.zip(record.behind_hash);
+        Ok(Self {
+            head: Head {
+                seq: record.seq.unsigned_abs(),
+                at: time(record.at),
+                hash: record.hash,
+            },
+            floor: generation("log_head.floor", record.floor)?,
+            behind: behind.map(|(seq, hash)| Seen {
+                seq: seq.unsigned_abs(),
+                hash,
+            }),
+            archived: record.archived_seq.unsigned_abs(),
+        })
     }
 }
 

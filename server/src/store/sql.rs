@@ -1,8 +1,11 @@
 //! SQL that both databases understand, letter by letter.
 
-use baton_client::Handover;
+use baton_client::{Generation, Handover, LeaseName, Timestamp};
 
-use crate::{chain::Head, rules::LeaseRow};
+use crate::{
+    chain::Head,
+    rules::{LeaseRow, keeping::Seen},
+};
 
 use super::{
     record::{HANDOVER_COLUMNS, LEASE_COLUMNS, handover_args, lease_args},
@@ -60,4 +63,88 @@ pub fn move_head(head: &Head) -> Statement {
         .bind(Arg::Int(Some(head.at.micros())));
     update.push(", hash = ").bind(Arg::text(&head.hash));
     update
+}
+
+/// Moves the floor of new generations.
+pub fn move_floor(floor: Generation) -> Statement {
+    let mut update = Statement::new("update log_head set floor = ");
+    update.bind(Arg::Int(Some(floor.get() as i64)));
+    update
+}
+
+/// Notes the checkpoint that is ahead of the log, or that there is none.
+pub fn note_behind(behind: Option<&Seen>) -> Statement {
+    let mut update = Statement::new("update log_head set behind_seq = ");
+    update.bind(Arg::Int(behind.map(|seen| seen.seq as i64)));
+    update
+        .push(", behind_hash = ")
+        .bind(Arg::Text(behind.map(|seen| seen.hash.clone())));
+    update
+}
+
+/// Drops leases, with their payloads.
+pub fn drop_leases(names: &[LeaseName]) -> Statement {
+    let mut delete = Statement::new("delete from leases where name in (");
+    for (i, name) in names.iter().enumerate() {
+        delete.push(if i == 0 { "" } else { ", " });
+        delete.bind(Arg::text(name));
+    }
+    delete.push(")");
+    delete
+}
+
+/// The leases after `after` by name, as many as fit one step.
+pub fn leases_after(after: Option<&LeaseName>, limit: usize) -> Statement {
+    let mut select = Statement::new("select ");
+    select
+        .push(LEASE_COLUMNS)
+        .push(" from leases where name > ");
+    select.bind(Arg::text(after.map_or("", LeaseName::as_str)));
+    select.push(" order by name limit ");
+    select.bind(Arg::Int(Some(limit as i64)));
+    select
+}
+
+/// Leases that may have been idle since `since`, in the order of their last
+/// change, after the one that is given by its change and name.
+pub fn idle_leases(
+    since: Timestamp,
+    after: Option<&(Timestamp, LeaseName)>,
+    limit: usize,
+) -> Statement {
+    let micros = |at: Timestamp| Arg::Int(Some(at.micros()));
+    let mut select = Statement::new("select ");
+    select
+        .push(LEASE_COLUMNS)
+        .push(" from leases where changed_at <= ")
+        .bind(micros(since));
+    // What only a while would tell is left to the rules.
+    select.push(" and (holder is null or lapsed) and paused is null and not protected");
+    if let Some((changed_at, name)) = after {
+        select
+            .push(" and (changed_at, name) > (")
+            .bind(micros(*changed_at));
+        select.push(", ").bind(Arg::text(name)).push(")");
+    }
+    select.push(" order by changed_at, name limit ");
+    select.bind(Arg::Int(Some(limit as i64)));
+    select
+}
+
+/// Notes up to where the log was archived.
+pub fn note_archived(seq: u64) -> Statement {
+    let mut update = Statement::new("update log_head set archived_seq = ");
+    update.bind(Arg::Int(Some(seq as i64)));
+    update
+}
+
+/// The last entry from before a time.
+pub fn last_before(at: Timestamp) -> Statement {
+    let mut select = Statement::new("select ");
+    select
+        .push(HANDOVER_COLUMNS)
+        .push(" from handovers where at < ");
+    select.bind(Arg::Int(Some(at.micros())));
+    select.push(" order by at desc, seq desc limit 1");
+    select
 }

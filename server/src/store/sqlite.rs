@@ -2,21 +2,23 @@
 //! writes, others read beside it, and time is [`Clock`]'s. What it wrote lately it
 //! keeps in memory, as long as nobody else writes ([`super::kept`]).
 
-use std::sync::{Arc, atomic::Ordering};
+use std::sync::{Arc, LazyLock, atomic::Ordering};
 
 use async_trait::async_trait;
-use baton_client::{Generation, Handover, LeaseName, Timestamp};
-use sqlx::{AssertSqlSafe, Sqlite};
+use baton_client::{Handover, LeaseName, Timestamp};
+use sqlx::{AssertSqlSafe, Sqlite, SqliteConnection};
 
 use crate::{chain::Head, database::SqliteDatabase, rules::LeaseRow};
 
 use super::{
-    backend::{Backend, Busy, DbResult, Dialect, Due, Lock, Locked, Place, Reading, Transaction},
+    backend::{
+        Backend, Busy, DbResult, Dialect, Due, End, Lock, Locked, Place, Reading, Transaction,
+    },
     clock::Clock,
     kept::{Mark, Shelf, Taken},
     record::{
-        ClaimRecord, HandoverRecord, HeadRecord, LEASE_COLUMNS, LeaseRecord, TotalsRecord,
-        parse_names, read_all,
+        ClaimRecord, HEAD_COLUMNS, HandoverRecord, HeadRecord, LEASE_COLUMNS, LeaseRecord,
+        TotalsRecord, parse_names, read_all,
     },
     sql::{CLAIMS, append_handovers, move_head, save_leases, save_payload},
     sqlite_renew,
@@ -154,14 +156,6 @@ struct SqliteTransaction {
 }
 
 impl SqliteTransaction {
-    async fn run(&mut self, statement: Statement) -> DbResult<()> {
-        let Statement { sql, args } = statement;
-        bind_all!(sqlx::query(AssertSqlSafe(sql)), args)
-            .execute(&mut *self.tx)
-            .await?;
-        Ok(())
-    }
-
     /// Reads rows that are to change, with their payloads.
     async fn read_to_change(&mut self, names: &[LeaseName]) -> DbResult<Vec<Arc<LeaseRow>>> {
         let mut rows = Vec::with_capacity(names.len());
@@ -214,11 +208,51 @@ impl Transaction for SqliteTransaction {
         Ok(self.clock.now())
     }
 
-    async fn head(&mut self) -> DbResult<(Head, Generation)> {
-        let record: HeadRecord = sqlx::query_as("select seq, at, hash, floor from log_head")
-            .fetch_one(&mut *self.tx)
+    async fn end(&mut self) -> DbResult<End> {
+        end(&mut self.tx).await
+    }
+
+    async fn lock_all(&mut self) -> DbResult<()> {
+        // The only writer has locked everything.
+        self.kept.clear();
+        Ok(())
+    }
+
+    async fn leases(&mut self, select: Statement) -> DbResult<Vec<LeaseRow>> {
+        leases(&mut self.tx, select).await
+    }
+
+    async fn handovers(&mut self, select: Statement) -> DbResult<Vec<Handover>> {
+        handovers(&mut self.tx, select).await
+    }
+
+    async fn cut(&mut self, last: u64) -> DbResult<u64> {
+        self.saved = true;
+        let guard: String = sqlx::query_scalar(
+            "select sql from sqlite_master where type = 'trigger' and name = 'handovers_no_delete'",
+        )
+        .fetch_one(&mut *self.tx)
+        .await?;
+        sqlx::query("drop trigger handovers_no_delete")
+            .execute(&mut *self.tx)
             .await?;
-        Ok(record.try_into()?)
+        let gone = sqlx::query("delete from handovers where seq <= $1")
+            .bind(last as i64)
+            .execute(&mut *self.tx)
+            .await?;
+        sqlx::raw_sql(AssertSqlSafe(guard))
+            .execute(&mut *self.tx)
+            .await?;
+        Ok(gone.rows_affected())
+    }
+
+    async fn run(&mut self, statement: Statement) -> DbResult<()> {
+        self.saved = true;
+        let Statement { sql, args } = statement;
+        bind_all!(sqlx::query(AssertSqlSafe(sql)), args)
+            .execute(&mut *self.tx)
+            .await?;
+        Ok(())
     }
 
     async fn claims(&mut self, lease: &LeaseName, claim_id: &str) -> DbResult<Vec<ClaimRecord>> {
@@ -292,6 +326,34 @@ fn chunks<T>(mut items: &[T]) -> impl Iterator<Item = &[T]> {
     })
 }
 
+async fn end(connection: &mut SqliteConnection) -> DbResult<End> {
+    static READ: LazyLock<String> =
+        LazyLock::new(|| format!("select {HEAD_COLUMNS} from log_head"));
+    let record: HeadRecord = sqlx::query_as(AssertSqlSafe(READ.as_str()))
+        .fetch_one(connection)
+        .await?;
+    Ok(record.try_into()?)
+}
+
+async fn leases(connection: &mut SqliteConnection, select: Statement) -> DbResult<Vec<LeaseRow>> {
+    let Statement { sql, args } = select;
+    let records: Vec<LeaseRecord> = bind_all!(sqlx::query_as(AssertSqlSafe(sql)), args)
+        .fetch_all(connection)
+        .await?;
+    read_all(records)
+}
+
+async fn handovers(
+    connection: &mut SqliteConnection,
+    select: Statement,
+) -> DbResult<Vec<Handover>> {
+    let Statement { sql, args } = select;
+    let records: Vec<HandoverRecord> = bind_all!(sqlx::query_as(AssertSqlSafe(sql)), args)
+        .fetch_all(connection)
+        .await?;
+    read_all(records)
+}
+
 struct SqliteReading {
     tx: sqlx::Transaction<'static, Sqlite>,
     clock: Clock,
@@ -303,28 +365,16 @@ impl Reading for SqliteReading {
         Ok(self.clock.now())
     }
 
-    async fn head(&mut self) -> DbResult<Head> {
-        let record: HeadRecord = sqlx::query_as("select seq, at, hash, floor from log_head")
-            .fetch_one(&mut *self.tx)
-            .await?;
-        let (head, _) = record.try_into()?;
-        Ok(head)
+    async fn end(&mut self) -> DbResult<End> {
+        end(&mut self.tx).await
     }
 
     async fn leases(&mut self, select: Statement) -> DbResult<Vec<LeaseRow>> {
-        let Statement { sql, args } = select;
-        let records: Vec<LeaseRecord> = bind_all!(sqlx::query_as(AssertSqlSafe(sql)), args)
-            .fetch_all(&mut *self.tx)
-            .await?;
-        read_all(records)
+        leases(&mut self.tx, select).await
     }
 
     async fn handovers(&mut self, select: Statement) -> DbResult<Vec<Handover>> {
-        let Statement { sql, args } = select;
-        let records: Vec<HandoverRecord> = bind_all!(sqlx::query_as(AssertSqlSafe(sql)), args)
-            .fetch_all(&mut *self.tx)
-            .await?;
-        read_all(records)
+        handovers(&mut self.tx, select).await
     }
 
     async fn totals(&mut self, select: Statement) -> DbResult<TotalsRecord> {

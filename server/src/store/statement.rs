@@ -95,12 +95,12 @@ macro_rules! bind_all {
         let mut query = $query;
         for arg in $args {
             query = match arg {
-                $crate::store::statement::Arg::Int(value) => query.bind(value),
-                $crate::store::statement::Arg::Text(value) => query.bind(value),
-                $crate::store::statement::Arg::Bool(value) => query.bind(value),
+                $crate::store::Arg::Int(value) => query.bind(value),
+                $crate::store::Arg::Text(value) => query.bind(value),
+                $crate::store::Arg::Bool(value) => query.bind(value),
             };
         }
         query
     }};
 }
-pub(super) use bind_all;
+pub(crate) use bind_all;

@@ -63,7 +63,7 @@ impl Reader {
         let compare = async {
             let mut reading = self.backend.read().await?;
             let reading = reading.as_mut();
-            let head = reading.head().await?;
+            let head = reading.end().await?.head;
             // Past the head too: nothing should stand there.
             let beyond = u64::try_from(i64::MAX).unwrap_or(u64::MAX);
             loop {

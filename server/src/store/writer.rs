@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use baton_client::{Generation, LeaseName, Outcome, Timestamp};
+use baton_client::{LeaseName, Outcome, Timestamp};
 use tokio::{
     sync::{Semaphore, mpsc, watch},
     time::Instant,
@@ -25,9 +25,9 @@ use crate::{
 };
 
 use super::{
-    backend::{Backend, Busy, Lock, Transaction},
+    backend::{Backend, Busy, End, Lock, Transaction},
     line::Lines,
-    play::{Fate, Part, Played, play, takeable_in},
+    play::{Ends, Fate, Part, Played, play, takeable_in},
     queue::{Failure, Job},
     renew::renew,
 };
@@ -488,7 +488,7 @@ async fn mark(
 /// Plays a batch to learn what it needs; nothing of it is kept if it logs.
 fn rehearse(batch: &BTreeMap<LeaseName, Part>, now: Timestamp) -> Played {
     let moment = Moment { now, at: now };
-    play(batch, moment, Generation::ZERO, Instant::now())
+    play(batch, moment, Ends::default(), Instant::now())
 }
 
 fn changes_hands(played: &Played) -> bool {
@@ -504,7 +504,12 @@ async fn decide(
     missing: Vec<LeaseName>,
     lock: Lock,
 ) -> sqlx::Result<(Played, Timestamp, u64)> {
-    let (mut head, floor) = tx.head().await.map_err(|error| {
+    let End {
+        mut head,
+        floor,
+        behind,
+        ..
+    } = tx.end().await.map_err(|error| {
         // That is not the lease's row, so nobody is to be told that it is.
         if lanes.backend.is_lock_timeout(&error) {
             sqlx::Error::PoolTimedOut
@@ -524,7 +529,12 @@ async fn decide(
         now,
         at: now.max(head.at),
     };
-    let mut played = play(batch, moment, floor, Instant::now());
+    metrics::behind(behind.is_some());
+    let ends = Ends {
+        floor,
+        behind: behind.map(|seen| seen.seq),
+    };
+    let mut played = play(batch, moment, ends, Instant::now());
     if lock == Lock::Renew && changes_hands(&played) {
         // A deadline passed since the rehearsal. Fenced transactions are to
         // end first, but nobody waits for them with the log's end locked.

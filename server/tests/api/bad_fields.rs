@@ -287,6 +287,7 @@ fn as_value(document: &Document, schema: &Value, word: &str) -> Value {
 #[tokio::test]
 async fn every_field_of_every_query() {
     let server = Server::start().await;
+    let admin = server.token("root", "admin", &[]).await;
     let document = Document::of(&server).await;
     let mut tried = 0;
     for route in ROUTES {
@@ -308,21 +309,27 @@ async fn every_field_of_every_query() {
                 let query = form_urlencoded::Serializer::new(String::new())
                     .append_pair(&field, &word)
                     .finish();
-                let request = Request::get(format!("{path}?{query}")).token(HOLDER);
+                let request = Request::get(format!("{path}?{query}")).token(&admin);
                 let answer = server.send(&request).await;
                 names(&answer, &field, &request);
                 tried += 1;
             }
             let twice = format!("{path}?{field}=1&{field}=1");
-            server.get(&twice, HOLDER).await.problem(422, "invalid");
+            server.get(&twice, &admin).await.problem(422, "invalid");
             let no_text = format!("{path}?{field}=%FF");
-            server.get(&no_text, HOLDER).await.problem(400, "malformed");
+            server.get(&no_text, &admin).await.problem(400, "malformed");
         }
-        let request = Request::get(format!("{path}?colour=1")).token(HOLDER);
+        let request = Request::get(format!("{path}?colour=1")).token(&admin);
         names(&server.send(&request).await, "colour", &request);
         for required in whole["required"].as_array().into_iter().flatten() {
-            let request = Request::get(path).token(HOLDER);
             let field = required.as_str().expect("a name");
+            // The others are there, for one that is missing is told at a time.
+            let given = full.split_once('?').map_or("", |(_, query)| query);
+            let others = form_urlencoded::parse(given.as_bytes()).filter(|(key, _)| key != field);
+            let query = form_urlencoded::Serializer::new(String::new())
+                .extend_pairs(others)
+                .finish();
+            let request = Request::get(format!("{path}?{query}")).token(&admin);
             names(&server.send(&request).await, field, &request);
         }
     }
@@ -333,7 +340,7 @@ async fn every_field_of_every_query() {
         "/api/v1/leases/victim?colour=1",
         "/api/v1/handovers/1?colour=1",
     ] {
-        let request = Request::get(path).token(HOLDER);
+        let request = Request::get(path).token(&admin);
         names(&server.send(&request).await, "colour", &request);
     }
 }

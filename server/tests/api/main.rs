@@ -22,6 +22,7 @@ mod requests;
 mod server;
 mod stream;
 
+mod access;
 mod acts;
 mod authorisation;
 mod away;

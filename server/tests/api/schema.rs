@@ -19,6 +19,8 @@ pub fn body(schema: &str, lease: &str) -> Value {
             json!({ "expected_generation": 1, "reason": "r", "deadline_ms": 60_000 })
         }
         "Reason" | "Protect" => json!({ "reason": "r" }),
+        // Nothing is idle for so long.
+        "Forget" => json!({ "idle_ms": 3_600_000 }),
         _ => panic!("what is a {schema}?"),
     }
 }

@@ -158,6 +158,11 @@ impl Server {
         fs::read_to_string(self.log_file()).unwrap_or_default()
     }
 
+    /// A folder that goes with it, where commands run.
+    pub fn folder(&self) -> &std::path::Path {
+        self.folder.path()
+    }
+
     /// What it printed.
     pub fn printed(&self) -> String {
         fs::read_to_string(self.folder.path().join("printed")).unwrap_or_default()

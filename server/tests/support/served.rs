@@ -15,7 +15,8 @@ use baton_client::{Client, LeaseQuery};
 use tempfile::TempDir;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_baton");
-const HOLDER_TOKEN: &str = "baton_the-first-holders-token-of-these-tests";
+/// What holders send.
+pub const HOLDER_TOKEN: &str = "baton_the-first-holders-token-of-these-tests";
 
 /// A server, its database and two tokens.
 pub struct Served {
@@ -40,16 +41,7 @@ impl Served {
     pub async fn on(database: Option<String>) -> Self {
         let mut served = Self::spawned(database, Vec::new());
         served.ready().await;
-        served.operator_token = served.create_operator();
-        // The server notices new tokens within a second.
-        let started = Instant::now();
-        while let Err(error) = served.operator().leases(&LeaseQuery::default()).await {
-            assert!(
-                started.elapsed() < Duration::from_secs(60),
-                "the operator stays unknown: {error}"
-            );
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        served.operator_token = served.token("operator", "operator").await;
         served
     }
 
@@ -97,11 +89,9 @@ impl Served {
         }
     }
 
-    fn create_operator(&self) -> String {
+    fn create_token(&self, name: &str, role: &str) -> String {
         let made = Command::new(PROGRAM)
-            .args([
-                "token", "create", "--name", "operator", "--role", "operator",
-            ])
+            .args(["token", "create", "--name", name, "--role", role])
             .args(["--database", &self.database])
             .output()
             .expect("the program starts");
@@ -139,6 +129,21 @@ impl Served {
     /// Its database's address.
     pub fn database(&self) -> &str {
         &self.database
+    }
+
+    /// A new token, once the server knows it.
+    pub async fn token(&self, name: &str, role: &str) -> String {
+        let token = self.create_token(name, role);
+        let client = Client::new(&self.url, Some(token.clone())).expect("an address and a token");
+        let started = Instant::now();
+        while let Err(error) = client.leases(&LeaseQuery::default()).await {
+            assert!(
+                started.elapsed() < Duration::from_secs(60),
+                "the token stays unknown: {error}"
+            );
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        token
     }
 
     /// A folder that goes with it.

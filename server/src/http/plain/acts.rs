@@ -14,6 +14,7 @@ use super::{Page, see_other, viewer};
 use crate::{
     http::{
         answer::{Answer, Oops},
+        asked::RefusedWith,
         call::Call,
         pages::wants_page,
         parse,
@@ -94,8 +95,11 @@ async fn again(
     let name = call.lease()?;
     // As it is by now; as it was, should the database have gone away.
     let lease = call.site.store().lease(&name).await.unwrap_or(before);
+    let refused = RefusedWith(problem.code);
     let status = problem.status;
-    show(call, act, lease, filled, Some(problem), status).await
+    let mut page = show(call, act, lease, filled, Some(problem), status).await?;
+    page.extensions_mut().insert(refused);
+    Ok(page)
 }
 
 async fn show(

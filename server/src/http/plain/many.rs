@@ -110,6 +110,9 @@ pub async fn act(mut call: Call) -> Answer {
     let filled = call.form().await?;
     match done(&call, &filled).await {
         Ok((act, outcomes)) => {
+            for (lease, code) in refused(&outcomes) {
+                call.refused(act.as_str(), &lease, code).await;
+            }
             let page = Page::of(&call, act.button());
             Ok(page.show(|| outcomes_page(act, &outcomes, &filled)))
         }
@@ -155,6 +158,15 @@ async fn done(call: &Call, filled: &Filled) -> Result<(Act, Vec<Outcome>), Oops>
         }
     }));
     Ok((act, outcomes))
+}
+
+/// The leases on which it was refused, and how.
+fn refused(outcomes: &[Outcome]) -> Vec<(LeaseName, Code)> {
+    let refused = outcomes.iter().filter_map(|outcome| {
+        let problem = outcome.came.as_ref().err()?;
+        Some((outcome.lease.clone(), problem.code))
+    });
+    refused.collect()
 }
 
 /// Why one lease is better left alone.

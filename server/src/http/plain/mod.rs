@@ -6,6 +6,7 @@
 //! with a redirect, so that nothing is sent twice by loading a page again.
 //! Programs that ask without `Accept: text/html` get problems in JSON.
 
+pub mod access;
 pub mod acts;
 pub mod connect;
 pub mod many;

@@ -53,7 +53,6 @@ pub async fn make(mut call: Call, kind: Kind) -> Answer {
 async fn make_user(call: &Call, filled: &Filled) -> Result<Secret, Oops> {
     let role = role(filled)?;
     let made = call
-        .site
         .people()
         .make_user(filled.get("name").trim(), role)
         .await;
@@ -81,7 +80,7 @@ async fn make_token(call: &Call, filled: &Filled) -> Result<Secret, Oops> {
         prefixes: prefixes.map(ToOwned::to_owned).collect(),
         expires_in,
     };
-    let made = call.site.people().create_token(new).await;
+    let made = call.people().create_token(new).await;
     made.map(|(_, secret)| secret).map_err(|error| {
         let field = match &error {
             PeopleError::Prefix(_) => "prefixes",
@@ -141,7 +140,7 @@ enum Changed {
 }
 
 async fn changed(call: &Call, kind: Kind, filled: &Filled) -> Result<Changed, Oops> {
-    let people = call.site.people();
+    let people = call.people();
     let name = filled.get("name");
     let done = match (kind, filled.get("do")) {
         (Kind::Users, "role") => people
@@ -193,7 +192,7 @@ pub async fn set_password(mut call: Call) -> Answer {
 }
 
 async fn own_password(call: &Call, filled: &Filled) -> Result<(), Oops> {
-    let people = call.site.people();
+    let people = call.people();
     let name = call.caller.name().unwrap_or_default();
     if filled.get("new_password") != filled.get("again") {
         return Err(Oops::field("again", "is not the same as the new password"));
@@ -255,7 +254,7 @@ fn told(error: PeopleError, field: &str) -> Oops {
 
 /// All users, or all tokens: those that work first.
 async fn known(call: &Call, kind: Kind) -> Result<Vec<Known>, Oops> {
-    let people = call.site.people();
+    let people = call.people();
     let mut known: Vec<Known> = match kind {
         Kind::Users => {
             let own = call.caller.name();

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 
 use baton_client::{Generation, Handover, HandoverEvent, HolderId, LeaseName, Timestamp};
 
-use crate::chain::{self, Head};
+use crate::{
+    chain::{self, Head},
+    rules::keeping,
+};
 
 /// What one lease's entries have left so far.
 #[derive(Default)]
@@ -20,7 +23,9 @@ struct Lease {
 /// Panics unless the chain holds and the entries of each lease fit together.
 pub fn check_log(log: &[Handover]) {
     let mut end = Head::genesis();
-    let mut leases: BTreeMap<&LeaseName, Lease> = BTreeMap::new();
+    // What new leases start above, as far as the log tells.
+    let mut floor = Generation::ZERO;
+    let mut leases: BTreeMap<LeaseName, Lease> = BTreeMap::new();
     for entry in log {
         assert_eq!(entry.seq, end.seq + 1, "seq has no gap");
         assert!(entry.at >= end.at, "`at` never falls");
@@ -30,8 +35,44 @@ pub fn check_log(log: &[Handover]) {
         end.seq = entry.seq;
         end.at = entry.at;
         end.hash.clone_from(&entry.hash);
-        if let Some(name) = &entry.lease {
-            leases.entry(name).or_default().follow(entry);
+        let Some(name) = &entry.lease else {
+            assert!(
+                entry.generation >= entry.previous_generation,
+                "the floor never falls"
+            );
+            floor = entry.generation;
+            follow_whole(&mut leases, entry);
+            continue;
+        };
+        let lease = leases.entry(name.clone()).or_default();
+        if entry.event == HandoverEvent::Granted && lease.generation == Generation::ZERO {
+            assert!(
+                entry.generation > floor,
+                "a new lease starts above the floor"
+            );
+        }
+        lease.follow(entry);
+    }
+}
+
+/// An entry about all leases at once.
+fn follow_whole(leases: &mut BTreeMap<LeaseName, Lease>, entry: &Handover) {
+    for name in keeping::forgotten_leases(entry) {
+        let lease = leases.remove(&name).expect("was there");
+        assert!(
+            lease.generation <= entry.generation,
+            "the floor is above it"
+        );
+        assert!(lease.holder.is_none() || lease.tenure.is_some_and(|(_, until)| until.is_some()));
+    }
+    if entry.event != HandoverEvent::FloorRaised {
+        return;
+    }
+    for lease in leases.values_mut() {
+        lease.generation = keeping::raised(lease.generation).expect("there is room");
+        if lease.holder.take().is_some() {
+            lease.tenure = None;
+            lease.free_from = entry.at;
         }
     }
 }

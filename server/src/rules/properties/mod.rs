@@ -9,6 +9,7 @@ pub mod log;
 mod probe;
 mod step;
 mod steps;
+mod whole;
 
 use baton_client::{
     Actor, Generation, Handover, HandoverEvent, HolderId, LeaseName, RawJson, Timestamp,
@@ -17,7 +18,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::chain::Head;
-use steps::{LEASES, Move, Step};
+use steps::{LEASES, Move, Step, Whole};
 
 /// A grant that was answered.
 #[derive(Debug, Clone)]
@@ -107,12 +108,16 @@ impl World {
         Known {
             floor: self.floor,
             past_claim: past_claim.map(|entry| entry.generation),
+            behind: None,
         }
     }
 
     /// Lets a step happen, and checks everything about it.
     fn take(&mut self, step: &Step) {
         self.turn_clock(step.lease, step.clock);
+        if let Some(whole) = step.whole {
+            self.take_whole(whole);
+        }
         let request = self.request(step.lease, &step.op);
         let moment = self.moment(self.now);
         let known = self.known(step.lease, &request);
@@ -165,9 +170,9 @@ impl World {
     /// The log rebuilt into rows is the table.
     fn check_rebuilt(&self, lease: usize) {
         let name = Self::name(lease);
-        let entries = self.log.iter().filter(|e| e.lease.as_ref() == Some(&name));
+        let others = |entry: &&Handover| entry.lease.as_ref().is_none_or(|lease| *lease == name);
         assert_eq!(
-            rebuild(entries).get(&name),
+            rebuild(self.log.iter().filter(others)).get(&name),
             self.rows[lease].as_ref().map(Rebuilt::from).as_ref(),
         );
     }

@@ -77,8 +77,18 @@ pub enum Op {
     Settle,
 }
 
+/// What concerns all leases at once.
+#[derive(Debug, Clone, Copy)]
+pub enum Whole {
+    Raise,
+    /// Forgets what nobody touched for so long, in milliseconds.
+    Forget(u64),
+}
+
 #[derive(Debug, Clone)]
 pub struct Step {
+    /// Before the request.
+    pub whole: Option<Whole>,
     pub clock: Move,
     pub lease: usize,
     pub op: Op,
@@ -96,7 +106,17 @@ pub fn steps(forward_only: bool) -> impl Strategy<Value = Vec<Step>> {
         3 => (-1..=1i64).prop_map(Move::Due),
         3 => (-1..=1i64).prop_map(Move::Takeable),
     ];
-    let step = (clock, 0..LEASES, op()).prop_map(|(clock, lease, op)| Step { clock, lease, op });
+    let whole = prop_oneof![
+        1 => Just(Whole::Raise),
+        3 => select(vec![0, 1_000, 60_000, 3_600_000]).prop_map(Whole::Forget),
+    ];
+    let whole = option::weighted(0.1, whole);
+    let step = (whole, clock, 0..LEASES, op()).prop_map(|(whole, clock, lease, op)| Step {
+        whole,
+        clock,
+        lease,
+        op,
+    });
     proptest::collection::vec(step, 1..50)
 }
 

@@ -146,3 +146,17 @@ fn a_claim_can_be_repeated_while_its_tenure_lasts() {
         "the tenure is over"
     );
 }
+
+#[test]
+fn nothing_is_granted_while_a_checkpoint_is_ahead_of_the_log() {
+    let mut story = Story::begins();
+    story.ask(acquire("a")).expect("is free");
+    story.behind = Some(7);
+    story.ask(renew("a", 1)).expect("what is held may go on");
+    let behind = Err(Refusal::HistoryBehind(7));
+    assert_eq!(story.ask(acquire("b")), behind, "not even why else not");
+    story.ask(release("a", 1)).expect("is held");
+    assert_eq!(story.ask(acquire("b")), behind);
+    story.behind = None;
+    assert_eq!(story.ask(acquire("b")), Ok(()));
+}

@@ -16,6 +16,7 @@ struct Story {
     /// Log time, which never goes back.
     at: Timestamp,
     floor: u64,
+    behind: Option<u64>,
 }
 
 impl Story {
@@ -27,6 +28,7 @@ impl Story {
             now,
             at: now,
             floor: 0,
+            behind: None,
         }
     }
 
@@ -47,6 +49,7 @@ impl Story {
         let known = Known {
             floor: generation(self.floor),
             past_claim: past_claim.map(generation),
+            behind: self.behind,
         };
         let name = "deploy".parse().expect("is a name");
         apply(&mut self.row, &name, &request, moment, known, &mut self.log)

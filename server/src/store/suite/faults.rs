@@ -3,16 +3,18 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use baton_client::{Generation, Handover, LeaseName, Timestamp};
+use baton_client::{Handover, LeaseName, Timestamp};
 use tokio::sync::oneshot;
 
 use super::super::{
     backend::{
-        Backend, Busy, DbResult, Dialect, Due, Lock, Locked, Place as From, Reading, Transaction,
+        Backend, Busy, DbResult, Dialect, Due, End, Lock, Locked, Place as From, Reading,
+        Transaction,
     },
     postgres::PostgresBackend,
     record::ClaimRecord,
     sqlite::SqliteBackend,
+    statement::Statement,
 };
 use crate::{
     chain::Head,
@@ -161,9 +163,32 @@ impl Transaction for FaultyTransaction {
         self.tx.now().await
     }
 
-    async fn head(&mut self) -> DbResult<(Head, Generation)> {
+    async fn end(&mut self) -> DbResult<End> {
         let faults = self.faults.clone();
-        faults.meet(Place::Head, self.tx.head()).await
+        faults.meet(Place::Head, self.tx.end()).await
+    }
+
+    async fn lock_all(&mut self) -> DbResult<()> {
+        let faults = self.faults.clone();
+        faults.meet(Place::Lock, self.tx.lock_all()).await
+    }
+
+    async fn leases(&mut self, select: Statement) -> DbResult<Vec<LeaseRow>> {
+        self.tx.leases(select).await
+    }
+
+    async fn handovers(&mut self, select: Statement) -> DbResult<Vec<Handover>> {
+        self.tx.handovers(select).await
+    }
+
+    async fn cut(&mut self, last: u64) -> DbResult<u64> {
+        let faults = self.faults.clone();
+        faults.meet(Place::Write, self.tx.cut(last)).await
+    }
+
+    async fn run(&mut self, statement: Statement) -> DbResult<()> {
+        let faults = self.faults.clone();
+        faults.meet(Place::Write, self.tx.run(statement)).await
     }
 
     async fn claims(&mut self, lease: &LeaseName, claim_id: &str) -> DbResult<Vec<ClaimRecord>> {

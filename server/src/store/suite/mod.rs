@@ -11,6 +11,7 @@ mod faults;
 mod fence;
 mod history;
 mod inquiry;
+mod keeping;
 mod lapses;
 mod locked;
 mod operator;

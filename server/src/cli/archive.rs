@@ -1,0 +1,152 @@
+//! `baton archive`: moves the history's older part into a file, on the server's
+//! machine, straight on the database.
+//!
+//! First the file is written, read back and checked, and on the disk under its
+//! name; only then is anything removed, in one transaction. Whenever this is
+//! stopped, everything is in the database, or in the file, or in both.
+
+use std::{
+    fs::{self, File},
+    io::{self, BufReader, BufWriter, Write as _},
+    path::{Path, PathBuf},
+};
+
+use baton_client::{HandoverQuery, Timestamp};
+
+use super::{DatabaseArgs, Exit, Failure, output, safe::safe};
+use crate::{
+    database::Database,
+    export::{Export, read_back},
+    rules::Asker,
+    store::{
+        Reader,
+        keeping::{KeepError, Keeping, Older},
+    },
+};
+
+/// Move the history's older part into a file
+///
+/// Writes what is from before a time into a new file, checks it, and then removes it
+/// from the database. An entry in the history says where it was cut, so that the
+/// rest still verifies, and file and rest verify as one. On PostgreSQL it takes the role that
+/// owns the tables, and grants wait while the entries are removed (seconds for a
+/// million); on SQLite, stop the server first.
+#[derive(Debug, clap::Args)]
+pub struct ArchiveArgs {
+    /// What is from before this time, as 2026-01-01T00:00:00Z
+    #[arg(long, value_name = "TIME")]
+    before: Timestamp,
+
+    /// The file to write, which must not be there yet
+    #[arg(long, value_name = "FILE")]
+    to: PathBuf,
+
+    /// Why, for the history [default: archived]
+    #[arg(
+        long,
+        value_name = "TEXT",
+        default_value = "archived",
+        hide_default_value = true
+    )]
+    reason: String,
+
+    /// Print the entry of the history as JSON
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    database: DatabaseArgs,
+}
+
+/// Runs the command.
+pub async fn run(args: ArchiveArgs) -> Result<(), Failure> {
+    if args.reason.trim().is_empty() {
+        return Err(Failure::new(Exit::Usage, "--reason is not blank"));
+    }
+    if args.to.exists() {
+        let file = args.to.display().to_string();
+        return Err(Failure::new(
+            Exit::Usage,
+            format!(
+                "{} is there already; an archive overwrites nothing",
+                safe(&file)
+            ),
+        ));
+    }
+    let database = args.database.open().await?;
+    let _lock = database.lock()?;
+    let keeping = Keeping::open(&database).await.map_err(KeepError::from)?;
+    let older = keeping.older(args.before).await.map_err(KeepError::from)?;
+    let Some(older) = older else {
+        output::note(&format!(
+            "Nothing in the history is from before {}; nothing was done.",
+            args.before
+        ));
+        return Ok(());
+    };
+    let count = write(&database, &older, &args.to).await?;
+    let archived = keeping.archive(&older, count, Asker::baton(), args.reason);
+    let entry = archived.await.map_err(|error| {
+        Failure::from(error)
+            .with_hint("The file is whole all the same; delete it before you try again.")
+    })?;
+    if args.json {
+        return output::json_line(&serde_json::json!(entry).to_string());
+    }
+    let file = args.to.display().to_string();
+    output::note(&format!(
+        "{count} entries, up to seq {}, are in {} and no longer in the database. \
+         The history has it as seq {}.",
+        older.end.head.seq,
+        safe(&file),
+        entry.seq
+    ));
+    Ok(())
+}
+
+/// Writes the part into the file, which gets its name when it is whole, was read
+/// back, and is on the disk. Says how many entries it has.
+async fn write(database: &Database, older: &Older, to: &Path) -> Result<u64, Failure> {
+    let mut part = to.as_os_str().to_owned();
+    part.push(".part");
+    let part = PathBuf::from(part);
+    let unwritten = |error: io::Error| {
+        let file = part.display().to_string();
+        Failure::new(
+            Exit::Failed,
+            format!(
+                "{} cannot be written: {error}; nothing was removed",
+                safe(&file)
+            ),
+        )
+    };
+    let mut file = BufWriter::new(File::create(&part).map_err(unwritten)?);
+    let reader = Reader::of(database).await.map_err(KeepError::from)?;
+    let filter = HandoverQuery {
+        after: (older.after > 0).then_some(older.after),
+        ..HandoverQuery::default()
+    };
+    let mut export = Export::lines_up_to(&reader, filter, older.end.clone());
+    while let Some(piece) = export.next().await {
+        let piece = piece.map_err(|error| Failure::caused(Exit::Unreachable, &error))?;
+        file.write_all(&piece).map_err(unwritten)?;
+    }
+    let written = file
+        .into_inner()
+        .map_err(|error| unwritten(error.into_error()))?;
+    written.sync_all().map_err(unwritten)?;
+    let trailer = export.trailer();
+    let back = BufReader::new(File::open(&part).map_err(unwritten)?);
+    read_back(back, &trailer).map_err(|what| {
+        let file = part.display().to_string();
+        Failure::new(
+            Exit::Failed,
+            format!("{} does not hold: {what}; nothing was removed", safe(&file)),
+        )
+    })?;
+    fs::rename(&part, to).map_err(unwritten)?;
+    let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = File::open(folder.unwrap_or(Path::new("."))).map_err(unwritten)?;
+    folder.sync_all().map_err(unwritten)?;
+    Ok(trailer.count)
+}
