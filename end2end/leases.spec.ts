@@ -81,6 +81,7 @@ test('a lapse shows when it happens, and the takeover after it', async ({ page, 
   await openLive(page);
   await expect(part(page, first.lease, 'state')).toContainText(/lapsed/i, { timeout: 4_500 });
   await expect(part(page, first.lease, 'holder'), 'still to be renewed by it').toContainText('replica-a');
+  await expect(page.locator('link[rel=icon]'), 'the tab tells it, too').toHaveAttribute('href', '/favicon-alert.svg');
 
   await server.holder.acquire(first.lease, 'replica-b');
   await expect(part(page, first.lease, 'holder')).toContainText('replica-b', { timeout: 1_000 });
@@ -158,4 +159,45 @@ test('seven tabs load, and all stay live', async ({ context, server }) => {
   }
   await pages[0].reload();
   await isLive(pages[0]);
+});
+
+test('the last handover of each lease, also when it happens', async ({ page, server }) => {
+  const operator = await server.operator();
+  const grant = await server.holder.acquire(freshLease('last'), 'replica-a');
+  await page.goto(`/?search=${grant.lease}`);
+  await isLive(page);
+  const last = row(page, grant.lease).locator('td.last');
+  await expect(last).toHaveText(/First granted \d+ s ago/);
+  await operator.forceRelease(grant, 'wedged');
+  await expect(last).toHaveText(/Forced by token operator-\w+ \d+ s ago/, { timeout: 1_000 });
+  await expect(last.locator('bdi')).toHaveAttribute('title', 'wedged');
+});
+
+test('paused, the page stands still and says so; then it catches up', async ({ page, server }) => {
+  const grant = await server.holder.acquire(freshLease('paused'), 'replica-a', { ttl_ms: 50_000 });
+  await openLive(page);
+  await page.getByRole('button', { name: 'Pause updates' }).click();
+  await expect(live(page)).toHaveText(/Paused at/);
+  const shown = await part(page, grant.lease, 'remaining').innerText();
+  await handOver(server.holder, grant, 'replica-b');
+  await page.waitForTimeout(4_000); // longer than a hiccup may last
+  await expect(part(page, grant.lease, 'remaining')).toHaveText(shown);
+  await expect(part(page, grant.lease, 'holder')).toContainText('replica-a');
+  await expect(page.getByRole('alert')).toBeHidden();
+  await page.getByRole('button', { name: 'Go on' }).click();
+  await isLive(page);
+  await expect(part(page, grant.lease, 'holder')).toContainText('replica-b');
+});
+
+test('after its timers were frozen, the page claims nothing that is not so', async ({ page, server }) => {
+  const grant = await server.holder.acquire(freshLease('frozen'), 'replica-a', { ttl_ms: 600_000 });
+  await openLive(page);
+  const client = await page.context().newCDPSession(page);
+  await client.send('Page.setWebLifecycleState', { state: 'frozen' });
+  await handOver(server.holder, grant, 'replica-b');
+  await new Promise((resolve) => setTimeout(resolve, 8_000));
+  await client.send('Page.setWebLifecycleState', { state: 'active' });
+  // Live means that it knows.
+  await isLive(page);
+  await expect(part(page, grant.lease, 'holder')).toContainText('replica-b', { timeout: 1_000 });
 });

@@ -4,7 +4,7 @@
 use baton_client::{Lease, Role, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::entry::Entry;
+use crate::entry::{Entry, Last};
 
 #[cfg(feature = "ssr")]
 use crate::lease_asked::LeaseAsked;
@@ -46,6 +46,8 @@ pub struct Totals {
 pub struct LeasesView {
     /// The leases.
     pub items: Vec<Lease>,
+    /// What happened to each of them last.
+    pub lasts: Vec<Last>,
     /// The next page's cursor; `None` on the last.
     pub next: Option<String>,
     /// The database time that this is true for.

@@ -41,6 +41,8 @@ pub trait Page {
     fn tick(&self, live: bool);
     /// What the tab says while all is well, before the name of the program.
     fn title(&self) -> String;
+    /// Whether something that is shown asks for a look.
+    fn alarm(&self) -> bool;
 }
 
 /// Keeps `page` current, and `live` honest, for as long as the document lives.
@@ -51,6 +53,7 @@ pub fn follow(live: Live, page: impl Page + 'static, seq: u64) {
         live,
         page: Box::new(page),
         tried: Cell::new(0),
+        paused: Cell::new(false),
         state: RefCell::new(State {
             connection,
             clock: Clock::default(),
@@ -114,11 +117,23 @@ struct Follower {
     page: Box<dyn Page>,
     /// How often somebody had wanted to try at once.
     tried: Cell<u32>,
+    /// Whether what is shown was to stay as it is.
+    paused: Cell<bool>,
     state: RefCell<State>,
 }
 
 impl Follower {
     fn tick(self: &Rc<Self>) {
+        let paused = self.live.paused.get_untracked();
+        if self.paused.replace(paused) != paused {
+            self.act(|connection, now| {
+                if paused {
+                    connection.pause(now.steady_ms)
+                } else {
+                    connection.resume(now)
+                }
+            });
+        }
         let wanted = self.live.try_now.get_untracked();
         if self.tried.replace(wanted) != wanted {
             self.act(|connection, now| connection.try_now(now.steady_ms));
@@ -152,11 +167,21 @@ impl Follower {
     fn say(&self) {
         let (word, state) = match self.live.phase.get_untracked() {
             Phase::Live => ("live", self.page.title()),
+            Phase::Waiting if self.paused.get() => {
+                ("paused", format!("Paused: {}", self.page.title()))
+            }
             Phase::Waiting => ("waiting", self.page.title()),
             Phase::Stale => ("stale", "Not connected".to_owned()),
             Phase::SignedOut => ("signed-out", "Signed out".to_owned()),
         };
         set_attribute("html", "data-phase", word);
+        let alarm = self.page.alarm() || matches!(word, "stale" | "signed-out");
+        let icon = if alarm {
+            "/favicon-alert.svg"
+        } else {
+            "/favicon.svg"
+        };
+        set_attribute("link[rel=icon]", "href", icon);
         let title = format!("{state} · Baton");
         if document().title() != title {
             document().set_title(&title);

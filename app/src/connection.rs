@@ -71,6 +71,8 @@ pub struct Connection {
     /// Failures in a row.
     failures: usize,
     hidden_since_ms: Option<f64>,
+    /// Somebody wants to look at what is shown in peace.
+    paused: bool,
     last: Reading,
 }
 
@@ -88,6 +90,7 @@ impl Connection {
             try_at_ms: None,
             failures: 0,
             hidden_since_ms: hidden.then_some(at),
+            paused: false,
             last: now,
         };
         (connection, (!hidden).then_some(Act::Open))
@@ -151,6 +154,30 @@ impl Connection {
         })
     }
 
+    /// Somebody wants what is shown to stay as it is.
+    pub fn pause(&mut self, at_ms: f64) -> Option<Act> {
+        if self.phase == Phase::SignedOut {
+            return None;
+        }
+        self.paused = true;
+        self.trouble(at_ms, at_ms);
+        self.try_at_ms = None;
+        self.open.then(|| {
+            self.open = false;
+            Act::Close
+        })
+    }
+
+    /// They want to see how things stand, and go on.
+    pub fn resume(&mut self, now: Reading) -> Option<Act> {
+        self.paused = false;
+        self.last = now;
+        self.troubled_ms = now.steady_ms;
+        self.failures = 0;
+        let rests = self.hidden_since_ms.is_some() || self.phase == Phase::SignedOut;
+        (!rests).then(|| self.open_now(now.steady_ms))
+    }
+
     /// Somebody wants to try at once.
     pub fn try_now(&mut self, at_ms: f64) -> Option<Act> {
         self.failures = 0;
@@ -160,7 +187,7 @@ impl Connection {
     /// The page shows other leases now: the stream has to be another one, but
     /// what is shown is as true as before.
     pub fn turn(&mut self, at_ms: f64) -> Option<Act> {
-        let resting = self.hidden_since_ms.is_some() && !self.open;
+        let resting = self.paused || (self.hidden_since_ms.is_some() && !self.open);
         (!resting && self.phase != Phase::SignedOut).then(|| self.open_now(at_ms))
     }
 
@@ -174,7 +201,7 @@ impl Connection {
         self.hidden_since_ms = None;
         let slept = self.jumped(now);
         self.last = now;
-        if self.phase == Phase::SignedOut || (self.open && !slept) {
+        if self.paused || self.phase == Phase::SignedOut || (self.open && !slept) {
             return None;
         }
         if self.phase == Phase::Live {
@@ -191,7 +218,7 @@ impl Connection {
         let frozen = at - self.last.steady_ms > FROZEN_MS;
         let jumped = self.jumped(now);
         self.last = now;
-        if self.phase == Phase::SignedOut {
+        if self.phase == Phase::SignedOut || self.paused {
             return None;
         }
         if let Some(since) = self.hidden_since_ms {
@@ -403,6 +430,22 @@ mod tests {
         assert_eq!(connection.shown(at(9_100.0)), Some(Act::Open));
         assert_eq!(connection.phase(), Phase::Waiting);
         connection.heard(9_200.0, true);
+        assert_eq!(connection.phase(), Phase::Live);
+    }
+
+    #[test]
+    fn paused_it_stands_still_without_an_alarm_until_it_is_resumed() {
+        let mut connection = live_at(0.0);
+        assert_eq!(connection.pause(1_000.0), Some(Act::Close));
+        assert_eq!(pass(&mut connection, 1_000.0, 60_000.0), []);
+        assert_eq!(connection.phase(), Phase::Waiting);
+        assert_eq!(connection.true_until_ms(), 1_000.0);
+        // Neither a look elsewhere nor another filter wakes it.
+        connection.hidden(61_000.0);
+        assert_eq!(connection.shown(at(62_000.0)), None);
+        assert_eq!(connection.turn(62_000.0), None);
+        assert_eq!(connection.resume(at(63_000.0)), Some(Act::Open));
+        connection.heard(63_100.0, true);
         assert_eq!(connection.phase(), Phase::Live);
     }
 

@@ -3,6 +3,8 @@
 use baton_client::{Actor, Generation, HandoverEvent, HolderId, LeaseName, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use crate::countdown::coarse;
+
 /// An entry, without what only a checker of the chain needs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
@@ -52,6 +54,52 @@ impl From<baton_client::Handover> for Entry {
     }
 }
 
+/// What happened to a lease last, for a list of many.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Last {
+    /// Which lease.
+    pub lease: LeaseName,
+    /// When.
+    pub at: Timestamp,
+    /// What.
+    pub event: HandoverEvent,
+    /// Why.
+    pub reason: String,
+    /// Who asked.
+    pub actor: Actor,
+}
+
+impl Last {
+    /// Of an entry about a lease.
+    pub fn of(entry: &Entry) -> Option<Self> {
+        Some(Self {
+            lease: entry.lease.clone()?,
+            at: entry.at,
+            event: entry.event,
+            reason: entry.reason.clone(),
+            actor: entry.actor.clone(),
+        })
+    }
+
+    /// In a few words at `now`: `Taken over 31 s ago`, `Forced by ana 2 m 04 s ago`.
+    pub fn words(&self, now: Timestamp) -> String {
+        let what = match (self.event, self.reason.as_str()) {
+            (HandoverEvent::Granted, "after lapse") => "Taken over",
+            (HandoverEvent::Granted, "first") => "First granted",
+            (event, _) => event_words(event),
+        };
+        let by = match self.event {
+            HandoverEvent::Forced
+            | HandoverEvent::StepDown
+            | HandoverEvent::StepDownCancelled
+            | HandoverEvent::Paused
+            | HandoverEvent::Unpaused => format!(" by {}", who(&self.actor)),
+            _ => String::new(),
+        };
+        format!("{what}{by} {} ago", coarse(self.at.ms_until(now)))
+    }
+}
+
 /// What an event is called.
 pub fn event_words(event: HandoverEvent) -> &'static str {
     match event {
@@ -89,5 +137,39 @@ pub fn who(actor: &Actor) -> String {
         Actor::User(name) => name.clone(),
         Actor::Token(name) => format!("token {name}"),
         Actor::Baton => "baton".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_handover_is_told_in_a_few_words() {
+        let at = Timestamp::from_micros(1_795_918_447_000_000);
+        let last = |event, reason: &str| Last {
+            lease: "a".parse().expect("a name"),
+            at,
+            event,
+            reason: reason.to_owned(),
+            actor: Actor::User("ana".into()),
+        };
+        for (last, words) in [
+            (
+                last(HandoverEvent::Granted, "after lapse"),
+                "Taken over 31 s ago",
+            ),
+            (
+                last(HandoverEvent::Granted, "after release"),
+                "Granted 31 s ago",
+            ),
+            (
+                last(HandoverEvent::Forced, "wedged"),
+                "Forced by ana 31 s ago",
+            ),
+            (last(HandoverEvent::Lapsed, "x"), "Lapsed 31 s ago"),
+        ] {
+            assert_eq!(last.words(at.plus_ms(31_900)), words);
+        }
     }
 }

@@ -17,7 +17,7 @@ use crate::{
 /// The row.
 #[component]
 pub fn LeaseRow(row: Row, live: Live) -> impl IntoView {
-    let Row { name, lease } = row;
+    let Row { name, lease, last } = row;
     let href = lease_href(&name);
     let name = name.to_string();
     let lease = RwSignal::from(lease);
@@ -27,6 +27,19 @@ pub fn LeaseRow(row: Row, live: Live) -> impl IntoView {
     let generation = text(move || lease.with(|lease| lease.generation.to_string()));
     let remaining = text(move || left.with(|left| left.text.clone()));
     let held_for = text(move || lease.with(|lease| countdown::held_for(lease, live.now_s.get())));
+    let last = RwSignal::from(last);
+    let last_words = text(move || {
+        last.with(|last| {
+            last.as_ref()
+                .map_or(String::new(), |last| last.words(live.now_s.get()))
+        })
+    });
+    let last_why = text(move || {
+        last.with(|last| {
+            last.as_ref()
+                .map_or(String::new(), |last| last.reason.clone())
+        })
+    });
     let attention = flag(move || lease.with(|lease| lease.attention().is_some()));
     view! {
         <tr role="row" data-lease=name.clone() class:attention=attention>
@@ -53,6 +66,9 @@ pub fn LeaseRow(row: Row, live: Live) -> impl IntoView {
                     <span data-part="remaining">{remaining}</span>
                     <Bar left />
                 </div>
+            </td>
+            <td role="cell" class="last">
+                <bdi title=last_why>{last_words}</bdi>
             </td>
         </tr>
     }

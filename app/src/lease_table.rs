@@ -23,6 +23,7 @@ pub fn LeaseTable(live: Live, list: LeaseList) -> impl IntoView {
                         <th role="columnheader" scope="col" class="num">"Generation"</th>
                         <th role="columnheader" scope="col" class="time">"Held for"</th>
                         <th role="columnheader" scope="col" class="expires">"Expires in"</th>
+                        <th role="columnheader" scope="col" class="last">"Last handover"</th>
                     </tr>
                 </thead>
                 <tbody role="rowgroup">

@@ -10,7 +10,7 @@ use crate::{
     LeaseView, LeasesView, Totals,
     address::Asked,
     connection::Phase,
-    entry::Entry,
+    entry::{Entry, Last},
     heard::Heard,
     lease_asked::{ENTRIES_MAX, Window},
     rows::{Merged, Rows},
@@ -30,6 +30,8 @@ pub struct Live {
     pub next_try_s: RwSignal<Option<u64>>,
     /// Counts how often somebody wanted to try at once.
     pub try_now: RwSignal<u32>,
+    /// Somebody wants what is shown to stay as it is.
+    pub paused: RwSignal<bool>,
 }
 
 impl Live {
@@ -42,6 +44,7 @@ impl Live {
             now_s: Memo::new(move |_| whole_second(now.get())),
             next_try_s: RwSignal::new(None),
             try_now: RwSignal::new(0),
+            paused: RwSignal::new(false),
         }
     }
 }
@@ -53,6 +56,8 @@ pub struct Row {
     pub name: LeaseName,
     /// The lease as it is.
     pub lease: ArcRwSignal<Lease>,
+    /// What happened to it last, as far as that is known.
+    pub last: ArcRwSignal<Option<Last>>,
 }
 
 /// One lease and its history.
@@ -177,6 +182,8 @@ impl Stands {
 #[derive(Debug, Clone, Copy)]
 pub struct LeaseList {
     rows: StoredValue<Rows>,
+    /// What happened last to the leases that are shown, and to some others.
+    lasts: StoredValue<HashMap<LeaseName, Last>>,
     filters: bool,
     /// The rows in order. Changes only when one comes, goes or moves.
     pub shown: RwSignal<Vec<Row>>,
@@ -197,6 +204,7 @@ impl LeaseList {
                 asked.cursor.is_some(),
                 view.next.is_some(),
             )),
+            lasts: StoredValue::new(by_lease(view.lasts)),
             filters: asked.filters() || asked.cursor.is_some(),
             shown: RwSignal::new(Vec::new()),
             totals: RwSignal::new(view.totals),
@@ -215,6 +223,29 @@ impl LeaseList {
         } else {
             Stands::NothingMatches
         }
+    }
+
+    /// Takes in what was read again about what happened last.
+    pub fn take_lasts(&self, lasts: Vec<Last>) {
+        self.lasts.set_value(by_lease(lasts));
+    }
+
+    /// Keeps what happened last.
+    fn log(&self, last: Last) {
+        let name = last.lease.clone();
+        self.shown.with_untracked(|rows| {
+            if let Some(row) = rows.iter().find(|row| row.name == name) {
+                row.last.set(Some(last.clone()));
+            }
+        });
+        let many = self.lasts.with_value(HashMap::len) >= LASTS_MAX;
+        self.lasts.update_value(|lasts| {
+            if many {
+                let shown = self.shown.get_untracked();
+                lasts.retain(|name, _| shown.iter().any(|row| row.name == *name));
+            }
+            lasts.insert(name, last);
+        });
     }
 
     /// Takes in what the stream said.
@@ -237,8 +268,14 @@ impl LeaseList {
                     .try_update_value(remove)
                     .unwrap_or(Merged::Nothing)
             }
+            Heard::Logged(entry) => {
+                if let Some(last) = Last::of(&entry) {
+                    self.log(last);
+                }
+                Merged::Nothing
+            }
             // After a reset a snapshot follows; until then what is shown stays.
-            Heard::Time(..) | Heard::Logged(_) | Heard::Reset => Merged::Nothing,
+            Heard::Time(..) | Heard::Reset => Merged::Nothing,
         };
         match merged {
             Merged::Moved => self.show(),
@@ -264,6 +301,10 @@ impl LeaseList {
                         row
                     }
                     None => Row {
+                        last: ArcRwSignal::new(
+                            self.lasts
+                                .with_value(|lasts| lasts.get(&lease.lease).cloned()),
+                        ),
                         name: lease.lease.clone(),
                         lease: ArcRwSignal::new(lease),
                     },
@@ -280,6 +321,14 @@ impl LeaseList {
             row.lease.set(lease);
         }
     }
+}
+
+/// As many leases' last entries are kept beyond those that are shown.
+const LASTS_MAX: usize = 1_000;
+
+fn by_lease(lasts: Vec<Last>) -> HashMap<LeaseName, Last> {
+    let pairs = lasts.into_iter().map(|last| (last.lease.clone(), last));
+    pairs.collect()
 }
 
 /// The second that a moment falls into.

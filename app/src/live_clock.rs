@@ -18,13 +18,33 @@ pub fn LiveClock(live: Live) -> impl IntoView {
         if now == Timestamp::default() {
             return "Not read yet".to_owned();
         }
-        let word = if is_live.get() { "Live" } else { "As of" };
+        let word = match (is_live.get(), live.paused.get()) {
+            (true, _) => "Live",
+            (false, true) => "Paused at",
+            (false, false) => "As of",
+        };
         format!("{word} {} UTC", time_of_day(now))
+    });
+    let press = text(move || {
+        if live.paused.get() {
+            "Go on"
+        } else {
+            "Pause updates"
+        }
+        .to_owned()
     });
     view! {
         <span class="live" class:on=is_live title="The database’s clock">
             <i aria-hidden="true"></i>
             <span data-part="live">{now}</span>
         </span>
+        <button
+            class="quiet pause"
+            type="button"
+            title="Stop or go on with what changes on this page"
+            on:click=move |_| live.paused.update(|paused| *paused = !*paused)
+        >
+            {press}
+        </button>
     }
 }

@@ -130,6 +130,17 @@ impl Page for LeasePage {
 
     fn hear(&self, heard: Heard) -> bool {
         let gap = matches!(heard, Heard::Reset);
+        let own = &self.asked.lease;
+        let forgotten = match &heard {
+            Heard::Gone(name) => name == own,
+            Heard::Standing(standing) => standing.items.iter().all(|lease| lease.lease != *own),
+            _ => false,
+        };
+        if forgotten {
+            // There is no such lease any more: its page says so by itself. A page
+            // that is being read again cannot fail to be.
+            let _ = location().reload();
+        }
         self.one.take(heard);
         gap
     }
@@ -160,6 +171,12 @@ impl Page for LeasePage {
             };
             set_attribute(".payload", "data-moved", moved);
         }
+    }
+
+    fn alarm(&self) -> bool {
+        self.one
+            .lease
+            .with_untracked(|lease| lease.attention().is_some())
     }
 
     fn title(&self) -> String {
@@ -235,6 +252,10 @@ impl Page for HandoversPage {
 
     fn tick(&self, _live: bool) {}
 
+    fn alarm(&self) -> bool {
+        false
+    }
+
     fn title(&self) -> String {
         match self.count.get_untracked() {
             0 => "Handovers".to_owned(),
@@ -293,6 +314,7 @@ impl Page for LeasesPage {
     fn read(&self, data: &str) -> Option<Heard> {
         let view: LeasesView = serde_json::from_str(data).ok()?;
         self.list.totals.set(view.totals);
+        self.list.take_lasts(view.lasts);
         Some(Heard::Standing(Standing {
             items: view.items,
             now: view.now,
@@ -305,6 +327,11 @@ impl Page for LeasesPage {
         if live {
             self.keep_totals();
         }
+    }
+
+    fn alarm(&self) -> bool {
+        let totals = self.list.totals.get_untracked();
+        totals.lapsed + totals.flapping > 0
     }
 
     fn title(&self) -> String {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::http::HeaderMap;
 use baton_app::{
     Backstage, HandoversView, LeaseView, LeasesView, Totals, Viewer,
-    entry::Entry,
+    entry::{Entry, Last},
     lease_asked::{ENTRIES_MAX, LeaseAsked, Window},
 };
 use baton_client::{Handover, HandoverQuery, LeaseQuery, Problem, Timestamp, limits::NUMBER_MAX};
@@ -44,7 +44,13 @@ impl Behind {
         self.reader().await?;
         parse::lease_query(&query)?;
         let (page, seq) = self.site.store().leases_and_seq(&query).await?;
+        let names: Vec<_> = page.items.iter().map(|lease| lease.lease.clone()).collect();
+        let lasts = self.site.store().last_handovers(&names).await?;
+        let lasts = lasts
+            .into_iter()
+            .filter_map(|entry| Last::of(&entry.into()));
         Ok(LeasesView {
+            lasts: lasts.collect(),
             items: page.items,
             next: page.next,
             now: page.now,

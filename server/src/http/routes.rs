@@ -793,4 +793,11 @@ pub static ROUTES: &[Route] = &[
         Shape::Nothing,
         "The page's mark",
     ),
+    public(
+        Verb::Get,
+        "/favicon-alert.svg",
+        Served::Pages,
+        Shape::Nothing,
+        "The page's mark, when something asks for a look",
+    ),
 ];

@@ -38,6 +38,22 @@ pub fn handovers(query: &HandoverQuery) -> Result<Statement, BadCursor> {
     Ok(select(query, stretch, order, page(query.limit) + 1))
 }
 
+/// The last entry of each of these leases.
+pub fn last_of<'a>(leases: impl Iterator<Item = &'a LeaseName>) -> Statement {
+    let mut statement = Statement::new("select ");
+    // One step down the index for each lease, however long its history is.
+    statement.push(HANDOVER_COLUMNS).push(
+        " from handovers where seq in (select (select max(seq) from handovers where lease = name) \
+         from leases where name in (",
+    );
+    for (i, lease) in leases.enumerate() {
+        statement.push(if i == 0 { "" } else { ", " });
+        statement.bind(Arg::text(lease));
+    }
+    statement.push("))");
+    statement
+}
+
 /// At most `limit` entries that match, oldest first, of those after one `seq` and
 /// up to another. How much is read is bounded by that distance.
 pub fn stretch(query: &HandoverQuery, after: u64, upto: u64, limit: u64) -> Statement {

@@ -429,6 +429,21 @@ impl Store {
         Ok(HandoverPage { items, next, now })
     }
 
+    /// The last entry of each of these leases, in no order. At most a page of them.
+    ///
+    /// # Errors
+    /// The database does not answer.
+    pub async fn last_handovers(&self, leases: &[LeaseName]) -> Result<Vec<Handover>, StoreError> {
+        if leases.is_empty() {
+            return Ok(Vec::new());
+        }
+        let read = async {
+            let mut reading = self.lanes.backend.read().await?;
+            reading.handovers(history::last_of(leases.iter())).await
+        };
+        in_time(read).await.map_err(read_failed)
+    }
+
     /// One entry of the log.
     ///
     /// # Errors
