@@ -11,7 +11,7 @@ use axum::{
 };
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use baton_app::{Backstage, Reply, Theme, Visit, not_found};
-use baton_client::Code;
+use baton_client::{Code, LeaseName};
 
 use super::{
     Site,
@@ -35,6 +35,12 @@ pub fn router() -> Router<Site> {
 
 /// A page, or the data of one that is open.
 async fn page(State(site): State<Site>, headers: HeaderMap, uri: Uri) -> Response {
+    // A person gets a page that says what is wrong; a program, what the API says.
+    if !wants_page(&headers)
+        && let Err(oops) = names_a_lease(&uri)
+    {
+        return oops.into_response();
+    }
     let nonce = nonce();
     let visit = visit(&headers, &uri, nonce.clone());
     let behind = Behind::of(site, headers);
@@ -64,6 +70,21 @@ fn visit(headers: &HeaderMap, uri: &Uri, nonce: String) -> Visit {
         theme: theme(headers),
         nonce,
         data: accepts(headers, "application/json") && !wants_page(headers),
+    }
+}
+
+/// Whether what the path calls a lease can be one.
+fn names_a_lease(uri: &Uri) -> Result<(), Oops> {
+    let path = percent_encoding::percent_decode_str(uri.path());
+    let path = path.decode_utf8().map_err(|_| {
+        let detail = "the path is not UTF-8 when percent-decoded";
+        Oops::new(Code::Malformed, detail)
+    })?;
+    match path.strip_prefix("/leases/") {
+        Some(name) => LeaseName::try_from(name.to_owned())
+            .map(drop)
+            .map_err(|error| Oops::field("lease", error.to_string())),
+        None => Ok(()),
     }
 }
 
