@@ -25,6 +25,13 @@ test('the history, newest first, with what the filter asks for', async ({ page, 
   await page.locator('.filter button[type=submit]').click();
   await expect(page).toHaveURL(/lease=history.*event=forced/);
   await expect(page.locator(rows)).toHaveCount(1);
+  // The server verifies the chain as it grows.
+  await expect(async () => {
+    await page.reload();
+    await expect(page.locator('.verified')).toContainText('verified up to entry');
+  }).toPass();
+  const report = await page.getByRole('link', { name: 'Report' }).getAttribute('href');
+  expect(await (await page.request.get(report!)).text()).toContain('## Timeline');
   const csv = await page.getByRole('link', { name: 'CSV' }).getAttribute('href');
   expect(csv).toBe(`/api/v1/handovers/export?format=csv&lease=${first.lease}&event=forced`);
   expect((await page.request.get(csv!)).status()).toBe(200);

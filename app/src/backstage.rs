@@ -1,7 +1,7 @@
 //! What the pages read, and the trait through which they read it. The server
 //! implements the trait; everything about who may see what is decided there.
 
-use baton_client::{Lease, Role, Timestamp};
+use baton_client::{Lease, Role, Timestamp, Verification};
 use serde::{Deserialize, Serialize};
 
 use crate::entry::{Entry, Last};
@@ -87,6 +87,9 @@ pub struct HandoversView {
     pub now: Timestamp,
     /// The log's last `seq`; not newer than the rest.
     pub seq: u64,
+    /// How far the server has verified the chain. Only the document tells it.
+    #[serde(skip)]
+    pub verification: Option<Verification>,
 }
 
 /// A boxed answer that is still to come.

@@ -1,6 +1,6 @@
 //! `/handovers`: what happened to all leases, and why.
 
-use baton_client::{FieldError, HandoverEvent, Problem};
+use baton_client::{FieldError, HandoverEvent, Problem, Timestamp, Verification};
 use leptos::prelude::*;
 
 use crate::{
@@ -8,6 +8,7 @@ use crate::{
     document::Script,
     entry::event_words,
     entry_rows::{EntryHead, EntryRow},
+    facts::clock,
     handovers_asked::{FIELDS, HandoversAsked},
     header::Header,
     lease_asked::{field_moment, read_moment},
@@ -63,6 +64,7 @@ fn page(
         next,
         now,
         seq,
+        verification,
     } = view;
     // The entries stand in the document; the script needs only where they end.
     let known = HandoversView {
@@ -70,6 +72,7 @@ fn page(
         next: None,
         now,
         seq,
+        verification: None,
     };
     let document = Document {
         title: "Handovers".into(),
@@ -131,10 +134,12 @@ fn page(
                     }
                         .into_any()
                 }}
+                {verification.map(|verification| verified(&verification, now))}
                 <nav class="pages" aria-label="Pages">
                     <span class="exports small">
                         "Export all that match: " <a href=asked.export_href("csv")>"CSV"</a> " "
-                        <a href=asked.export_href("jsonl")>"JSON Lines"</a>
+                        <a href=asked.export_href("jsonl")>"JSON Lines"</a> " "
+                        <a href=asked.export_href("md")>"Report"</a>
                     </span>
                     {first
                         .map(|href| {
@@ -156,6 +161,47 @@ fn page(
             </main>
         }
     })
+}
+
+/// How far the server has verified the chain, or what is wrong with it.
+fn verified(verification: &Verification, now: Timestamp) -> impl IntoView + use<> {
+    let Verification {
+        verified_seq,
+        verified_at,
+        ref findings,
+        ..
+    } = *verification;
+    let Some(at) = verified_at else {
+        return view! { <p class="small">"The server is verifying the chain of the log."</p> }
+            .into_any();
+    };
+    if findings.is_empty() {
+        let text = format!(
+            "The chain of the log is verified up to entry {verified_seq}, at {} UTC.",
+            clock(at, now)
+        );
+        return view! { <p class="small verified">{text}</p> }.into_any();
+    }
+    let findings: Vec<_> = findings
+        .iter()
+        .map(|found| {
+            let place = found.seq.map(|seq| {
+                view! {
+                    <a href=format!("/handovers/{seq}")>{format!("Entry {seq}")}</a>
+                    ": "
+                }
+            });
+            let said = format!("{}. Possible cause: {}.", found.what, found.cause);
+            view! { <li>{place} <bdi>{said}</bdi></li> }
+        })
+        .collect();
+    view! {
+        <section class="sheet">
+            <h2>"The history does not hold"</h2>
+            <ul>{findings}</ul>
+        </section>
+    }
+    .into_any()
 }
 
 /// The page when the filter cannot be read: what was said, and what is wrong.

@@ -15,7 +15,7 @@ use crate::{
     store::StoreError,
 };
 
-use super::{Site, answer::Oops, parse, plain::viewer};
+use super::{Site, answer::Oops, inquiry::verification, parse, plain::viewer};
 
 /// One request's way to the store.
 #[derive(Clone)]
@@ -127,6 +127,7 @@ impl Behind {
             next: page.next,
             now: page.now,
             seq,
+            verification: Some(verification(store).await?),
         })
     }
 

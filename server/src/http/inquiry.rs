@@ -3,6 +3,8 @@
 use axum::{Json, response::IntoResponse};
 use baton_client::{AtQuery, ReportQuery, TenureQuery, Verification};
 
+use crate::store::{Store, StoreError};
+
 use super::{
     answer::{Answer, Oops},
     call::Call,
@@ -36,18 +38,23 @@ pub async fn report(call: Call) -> Answer {
 }
 
 /// `GET /verification`.
-pub async fn verification(call: Call) -> Answer {
+pub async fn verified(call: Call) -> Answer {
     call.query::<Nothing>()?;
-    let (verified, end) = call.site.store().verified().await?;
-    let answer = Verification {
+    let answer = verification(call.site.store()).await?;
+    Ok(Json(answer).into_response())
+}
+
+/// How far the server has verified the chain.
+pub async fn verification(store: &Store) -> Result<Verification, StoreError> {
+    let (verified, end) = store.verified().await?;
+    Ok(Verification {
         holds: verified.findings.is_empty(),
         verified_seq: verified.seq,
         verified_at: verified.at,
         head_seq: end.head.seq,
         findings: verified.findings.iter().map(Into::into).collect(),
         now: end.now,
-    };
-    Ok(Json(answer).into_response())
+    })
 }
 
 /// `GET /tenures`.

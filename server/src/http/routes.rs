@@ -454,7 +454,7 @@ pub static ROUTES: &[Route] = &[
     ),
     look(
         "/api/v1/verification",
-        call!(inquiry::verification),
+        call!(inquiry::verified),
         "verification",
         Shape::Nothing,
         Shape::Json("Verification"),
