@@ -66,7 +66,8 @@ impl Schedule {
     /// Takes one, unless the log still ends where the last one saw it end.
     async fn take(&self, reader: &Reader, taken: Option<u64>) -> Result<Option<u64>, TakeError> {
         let end = reader.end().await.map_err(TakeError::Store)?;
-        if taken == Some(end.head.seq) {
+        // A log that lost entries must not become the one that is believed.
+        if taken == Some(end.head.seq) || end.behind {
             return Ok(taken);
         }
         let checkpoint = Checkpoint::sign(&end.head, end.now, &self.key)?;

@@ -91,5 +91,6 @@ async fn ask(session: &Session) -> Result<LogEnd, Failure> {
             hash: entry.hash,
         }),
         now: page.now,
+        behind: false,
     })
 }

@@ -178,6 +178,7 @@ impl Keeping {
                     hash: last.hash,
                 },
                 now,
+                behind: false,
             },
         }))
     }

@@ -28,6 +28,8 @@ pub struct LogEnd {
     pub head: Head,
     /// The database's time when it was read.
     pub now: Timestamp,
+    /// A checkpoint is known that is ahead of the log.
+    pub behind: bool,
 }
 
 /// Reads the log. Cheap to clone.
@@ -61,9 +63,12 @@ impl Reader {
     pub async fn end(&self) -> Result<LogEnd, StoreError> {
         let read = async {
             let mut reading = self.backend.read().await?;
-            let head = reading.end().await?.head;
-            let now = reading.now().await?;
-            Ok(LogEnd { head, now })
+            let end = reading.end().await?;
+            Ok(LogEnd {
+                head: end.head,
+                now: reading.now().await?,
+                behind: end.behind.is_some(),
+            })
         };
         in_time(read).await.map_err(read_failed)
     }
