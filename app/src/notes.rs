@@ -3,7 +3,7 @@
 use baton_client::Lease;
 use leptos::prelude::*;
 
-use crate::{countdown::time_of_day, entry::who};
+use crate::{entry::who, facts::clock};
 
 /// A note, and how it is to be taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub fn notes(lease: &Lease) -> Vec<Note> {
     }
     if let Some(step_down) = &lease.step_down {
         let (by, reason) = (who(&step_down.actor), &step_down.reason);
-        let deadline = time_of_day(step_down.deadline);
+        let deadline = clock(step_down.deadline, lease.now);
         note(
             "warn",
             format!("asked by {by} to step down by {deadline} UTC: {reason}"),
@@ -46,14 +46,14 @@ pub fn notes(lease: &Lease) -> Vec<Note> {
             .holder
             .as_ref()
             .map_or("everyone", |holder| holder.as_str());
-        let until = time_of_day(barred.until);
+        let until = clock(barred.until, lease.now);
         note(
             "quiet",
             format!("{whom} barred until {until} UTC: {}", barred.reason),
         );
     }
     if let Some(reserved) = &lease.reserved {
-        let until = time_of_day(reserved.until);
+        let until = clock(reserved.until, lease.now);
         note(
             "quiet",
             format!("reserved for {} until {until} UTC", reserved.holder),
@@ -111,7 +111,7 @@ mod tests {
         });
         lease.reserved = Some(Reserved {
             holder: "b".parse().expect("a holder"),
-            until: lease.now,
+            until: lease.now.plus_ms(24 * 3_600_000),
             actor,
             reason: "wedged".into(),
         });
@@ -122,7 +122,7 @@ mod tests {
                 "flapping: 7 handovers in 5 min",
                 "paused by omar: freeze",
                 "everyone barred until 02:14:07 UTC: wedged",
-                "reserved for b until 02:14:07 UTC",
+                "reserved for b until 2026-11-30 02:14:07 UTC",
             ]
         );
     }

@@ -82,6 +82,12 @@ pub enum LockError {
     /// A server has it.
     #[error("a server serves {0}")]
     Taken(PathBuf),
+    /// The file has several names, each of which a server could open.
+    #[error(
+        "{0} is a file with several names (hard links): a server at another one would not be \
+         noticed; leave it one name"
+    )]
+    Linked(PathBuf),
     /// The lock beside the file cannot be made.
     #[error("cannot lock {file}")]
     Io {
@@ -103,6 +109,9 @@ impl Database {
         let Self::Sqlite(sqlite) = self else {
             return Ok(None);
         };
+        if has_several_names(&sqlite.file) {
+            return Err(LockError::Linked(sqlite.file.clone()));
+        }
         // One lock for one file, whatever path leads there.
         let file = sqlite.file.canonicalize();
         let mut name = file
@@ -335,6 +344,11 @@ pub fn without_password(address: &str) -> String {
         url.query_pairs_mut().clear().extend_pairs(pairs);
     }
     url.to_string().replace("%E2%80%A6", "…")
+}
+
+fn has_several_names(file: &std::path::Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    std::fs::metadata(file).is_ok_and(|there| there.nlink() > 1)
 }
 
 #[cfg(test)]

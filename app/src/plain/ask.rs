@@ -305,7 +305,7 @@ fn next(ask: &Ask, lease: &Lease) -> AnyView {
             .map(|at| {
                 format!(
                     " – beyond {} UTC, its old expiry, nobody else can still be at work",
-                    crate::countdown::time_of_day(at)
+                    crate::facts::clock(at, lease.now)
                 )
             });
         choice(

@@ -2,6 +2,7 @@
 
 use std::{fs, io, path::Path};
 
+use baton_client::limits::NUMBER_MAX;
 use serde::Deserialize;
 
 use crate::rules::keeping::Seen;
@@ -18,6 +19,12 @@ pub enum ReadError {
     /// Its last line is none.
     #[error("its last line is no checkpoint, as {{\"seq\":…,\"hash\":…}}")]
     Malformed(#[source] serde_json::Error),
+    /// Its last line says what no log can have.
+    #[error("its last line is no checkpoint: `{0}` is no hash of 64 lower-case hex digits")]
+    Hash(String),
+    /// Its last line says what no log can have.
+    #[error("its last line is no checkpoint: no log has an entry {0}")]
+    Seq(u64),
 }
 
 /// What counts of a checkpoint here; who signed it is for `baton verify`.
@@ -38,5 +45,12 @@ pub fn newest(file: &Path) -> Result<Seen, ReadError> {
         .find(|line| !line.is_empty())
         .ok_or(ReadError::Empty)?;
     let Line { seq, hash } = serde_json::from_str(last).map_err(ReadError::Malformed)?;
+    if seq > NUMBER_MAX {
+        return Err(ReadError::Seq(seq));
+    }
+    let is_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    if hash.len() != 64 || !hash.bytes().all(is_hex) {
+        return Err(ReadError::Hash(hash));
+    }
     Ok(Seen { seq, hash })
 }

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use baton_client::{Call, Forget, Forgot, limits::FORGET_IDLE_MS_MIN};
+use baton_client::{Call, Code, Forget, Forgot, limits::FORGET_IDLE_MS_MIN};
 
 use super::{
     DatabaseArgs, Exit, Failure, Millis,
@@ -11,10 +11,14 @@ use super::{
     output,
 };
 use crate::{
+    chain::Head,
     checkpoint,
-    database::LockError,
+    database::{Database, LockError},
     rules::{Asker, keeping::RAISED_BY},
-    store::keeping::{KeepError, Keeping},
+    store::{
+        Reader,
+        keeping::{KeepError, Keeping},
+    },
 };
 
 /// Raise every generation after a restored backup, and end all tenures
@@ -52,6 +56,13 @@ pub async fn raise_floor(args: RaiseFloorArgs) -> Result<(), Failure> {
         .map_err(|error| Failure::caused(Exit::Usage, &error).with_hint("Nothing was done."))?;
     let database = args.database.open().await?;
     let _lock = database.lock()?;
+    if ahead.is_none() && head_of(&database).await?.seq == 0 {
+        return Err(Failure::new(
+            Exit::Failed,
+            "this database has no history: is --database right? If it lost all of it, say so with \
+             --checkpoint FILE. Nothing was done.",
+        ));
+    }
     let keeping = Keeping::open(&database).await.map_err(KeepError::from)?;
     let raised = keeping.raise_floor(Asker::baton(), args.reason, ahead);
     let entry = raised.await?;
@@ -126,7 +137,11 @@ pub async fn forget(args: ForgetArgs) -> Result<(), Failure> {
     let database = args.database.open().await?;
     let lock = database.lock();
     let by = match &lock {
-        Err(LockError::Taken(_)) => Forgetting::There(args.connection.session(args.json)?),
+        Err(LockError::Taken(_)) => {
+            let session = args.connection.session(args.json)?;
+            serves(&session, &database).await?;
+            Forgetting::There(session)
+        }
         Ok(_) => Forgetting::Here(Keeping::open(&database).await.map_err(KeepError::from)?),
         Err(error) => return Err(Failure::caused(Exit::Failed, error)),
     };
@@ -140,6 +155,42 @@ pub async fn forget(args: ForgetArgs) -> Result<(), Failure> {
         if !step.more {
             return report(all, &step, args.json);
         }
+    }
+}
+
+/// Makes sure that the server that is asked is the one that serves the file: its
+/// history has the file's last entry.
+async fn serves(session: &Session, database: &Database) -> Result<(), Failure> {
+    let head = head_of(database).await?;
+    if head.seq == 0 {
+        return Ok(());
+    }
+    let found = session.client().send(Call::handover(head.seq)).await;
+    match found {
+        Ok(answer) if answer.value.hash == head.hash => Ok(()),
+        Err(error)
+            if error
+                .problem()
+                .is_none_or(|said| said.code != Code::NotFound) =>
+        {
+            Err(session.failure(&error))
+        }
+        _ => Err(Failure::new(
+            Exit::Refused,
+            "the server at BATON_URL serves another database than --database names; nothing was \
+             done: set BATON_URL to the one that does",
+        )),
+    }
+}
+
+async fn head_of(database: &Database) -> Result<Head, Failure> {
+    let reader = Reader::of(database).await.map_err(KeepError::from)?;
+    match reader.end().await {
+        Ok(end) => Ok(end.head),
+        Err(_) => Err(Failure::new(
+            Exit::Unreachable,
+            "the database does not answer; nothing was done",
+        )),
     }
 }
 
@@ -175,7 +226,7 @@ impl From<LockError> for Failure {
             LockError::Taken(_) => {
                 Self::caused(Exit::Refused, &error).with_hint("Stop it first; nothing was done.")
             }
-            LockError::Io { .. } => Self::caused(Exit::Failed, &error),
+            LockError::Linked(_) | LockError::Io { .. } => Self::caused(Exit::Failed, &error),
         }
     }
 }

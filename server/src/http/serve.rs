@@ -85,15 +85,9 @@ pub enum ServeError {
          stop the other, or use PostgreSQL for several"
     )]
     Taken(PathBuf),
-    /// The lock beside the file cannot be made.
-    #[error("cannot lock {file}")]
-    Lock {
-        /// The lock.
-        file: PathBuf,
-        /// Why.
-        #[source]
-        source: std::io::Error,
-    },
+    /// The file cannot be had for this server alone.
+    #[error("cannot lock the database")]
+    Lock(#[source] LockError),
     /// There is no key to sign checkpoints with.
     #[error("cannot sign checkpoints")]
     CheckpointKey(#[from] KeyError),
@@ -253,7 +247,7 @@ fn panicked(_: Box<dyn std::any::Any + Send>) -> axum::response::Response {
 fn lock(database: &Database) -> Result<Option<File>, ServeError> {
     database.lock().map_err(|error| match error {
         LockError::Taken(file) => ServeError::Taken(file),
-        LockError::Io { file, source } => ServeError::Lock { file, source },
+        other => ServeError::Lock(other),
     })
 }
 

@@ -20,6 +20,16 @@ async fn a_second_server_on_the_same_file_refuses_to_start() {
 }
 
 #[tokio::test]
+async fn a_file_with_two_names_is_not_served() {
+    let server = Server::start().await;
+    let file = server.database.trim_start_matches("sqlite://").to_owned();
+    std::fs::hard_link(&file, format!("{file}.other")).expect("can be linked");
+    let (code, said) = server.second().await;
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("several names"), "{said}");
+}
+
+#[tokio::test]
 async fn a_killed_server_keeps_nobody_from_starting() {
     let mut server = Server::start().await;
     server.acquired("a", "h").await;

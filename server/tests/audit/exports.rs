@@ -1,6 +1,6 @@
 //! Exports and what verifies them.
 
-use std::{fs, path::Path, process::Command};
+use std::{fs, os::unix::fs::symlink, path::Path, process::Command};
 
 use serde_json::{Value, json};
 
@@ -275,6 +275,20 @@ async fn wrong_usage_says_what_to_do() {
     let nowhere = served.folder().join("no/such/folder/file");
     let said = failed(&export(&served, &nowhere, &[]), 1);
     assert!(said.contains("cannot be written"), "{said}");
+    // A pipe, a device or a folder is not replaced by a file.
+    let said = failed(&export(&served, Path::new("/dev/null"), &[]), 2);
+    assert!(said.contains("no regular file"), "{said}");
+    let (link, target) = (served.folder().join("link"), served.folder().join("target"));
+    symlink(&target, &link).expect("can be linked");
+    let said = failed(&export(&served, &link, &[]), 2);
+    assert!(said.contains("leads nowhere"), "{said}");
+    fs::write(&target, "old").expect("can be written");
+    export(&served, &link, &[]);
+    let behind = fs::read_to_string(&target).expect("can be read");
+    assert!(
+        link.is_symlink() && behind.contains("\"trailer\""),
+        "{behind}"
+    );
     let missing = served.folder().join("missing.jsonl");
     let said = failed(&verify(&served, &[&missing]), 2);
     assert!(said.contains("missing.jsonl cannot be read"), "{said}");

@@ -33,6 +33,7 @@ impl Sink {
         let Some(whole) = output else {
             return Ok(Self::Out(BufWriter::new(io::stdout())));
         };
+        let whole = &replaceable(whole)?;
         let part = beside(whole, "part");
         let file = File::options()
             .create(true)
@@ -105,6 +106,25 @@ impl Part {
         }
         let renamed = fs::rename(&self.part, &self.whole);
         renamed.map_err(|error| unwritten(&self.whole, &error))
+    }
+}
+
+/// The file that gets an export's name: behind links, and never a device or a
+/// pipe, which a new file would replace.
+fn replaceable(whole: &Path) -> Result<PathBuf, Failure> {
+    let refused = |why: &str| {
+        let file = whole.display();
+        Failure::new(Exit::Usage, format!("{file} {why}"))
+    };
+    match fs::metadata(whole) {
+        Ok(there) if there.is_file() => whole
+            .canonicalize()
+            .map_err(|error| unwritten(whole, &error)),
+        Ok(_) => Err(refused(
+            "is no regular file: leave --output out, and send standard output there",
+        )),
+        Err(_) if whole.is_symlink() => Err(refused("is a link that leads nowhere")),
+        Err(_) => Ok(whole.to_owned()),
     }
 }
 
