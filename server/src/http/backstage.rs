@@ -34,7 +34,7 @@ impl Behind {
     }
 
     /// Who asks, if they may look.
-    async fn reader(&self) -> Result<Arc<Caller>, Oops> {
+    pub(super) async fn reader(&self) -> Result<Arc<Caller>, Oops> {
         let caller = self.site.recognise(&self.headers).await?;
         authorise(&caller, Access::Read, None)?;
         Ok(caller)

@@ -35,15 +35,16 @@ pub fn router() -> Router<Site> {
 
 /// A page, or the data of one that is open.
 async fn page(State(site): State<Site>, headers: HeaderMap, uri: Uri) -> Response {
-    // A person gets a page that says what is wrong; a program, what the API says.
-    if !wants_page(&headers)
-        && let Err(oops) = names_a_lease(&uri)
-    {
-        return oops.into_response();
-    }
     let nonce = nonce();
     let visit = visit(&headers, &uri, nonce.clone());
+    let is_program = !wants_page(&headers);
     let behind = Behind::of(site, headers);
+    // A person gets a page that says what is wrong; a program, what the API says.
+    // Who may not look is told that, and nothing else.
+    if is_program && let Err(oops) = names_a_lease(&uri) {
+        let oops = behind.reader().await.err().unwrap_or(oops);
+        return oops.into_response();
+    }
     match baton_app::open(&behind, &visit).await {
         Reply::Page(status, html) => document(status, html, &nonce),
         Reply::Data(json) => {

@@ -9,7 +9,7 @@ use crate::support::postgres::Postgres;
 
 /// The program that the documentation shows, which shares nothing with Baton.
 const CHECKER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../end2end/verify_chain.py");
-const DOCS: &str = include_str!("../../../docs/audit.md");
+const DOCS: &str = include_str!("../../docs/audit.md");
 
 fn checked_elsewhere(file: &Path) -> Output {
     run(Command::new("python3").arg(CHECKER).arg(file))
