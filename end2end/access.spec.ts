@@ -2,6 +2,8 @@
 
 import { expect, expectAccessible, test } from './baton';
 
+test.use({ file: import.meta.filename });
+
 const rows = 'table.access tbody tr';
 
 test('an admin sees what was done, and finds it by filters', async ({ page }) => {

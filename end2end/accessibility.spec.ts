@@ -1,5 +1,7 @@
 import { expect, expectAccessible, freshLease, isLive, row, signedOut, test, type Page } from './baton';
 
+test.use({ file: import.meta.filename });
+
 const PAGES: [name: string, path: string, settled: (page: Page) => Promise<void>][] = [
   ['the list', '/', isLive],
   ['a lease', '/leases/axe.lease', isLive],

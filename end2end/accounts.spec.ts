@@ -3,6 +3,8 @@
 import { expect, expectAccessible, freshLease, signedOut, test, type Page } from './baton';
 import { signedInAs } from './people';
 
+test.use({ file: import.meta.filename });
+
 async function signInWith(page: Page, name: string, password: string): Promise<void> {
   await page.goto('/sign-in');
   await page.locator('input[name=name]').fill(name);

@@ -5,6 +5,8 @@ import { expect, expectAccessible, freshLease, handOver, test, type Page } from 
 import { signedInAs } from './people';
 import type { Server } from './server';
 
+test.use({ file: import.meta.filename });
+
 const button = (page: Page) => page.locator('.dialog form button[type=submit]');
 const harmless = (page: Page) => page.locator('.dialog footer .primary');
 

@@ -12,9 +12,18 @@ type Options = {
   tolerated: RegExp[];
 };
 
-export const test = base.extend<Options & { silence: void }, { server: Server; session: BrowserContextOptions['storageState'] }>({
+type Shared = {
+  /** The file of the tests: each has a server of its own, so that no list is longer than its own tests make it. */
+  file: string;
+  server: Server;
+  session: BrowserContextOptions['storageState'];
+};
+
+export const test = base.extend<Options & { silence: void }, Shared>({
+  file: ['', { scope: 'worker', option: true }],
+
   server: [
-    async ({}, use) => {
+    async ({ file: _ }, use) => {
       const server = await Server.start();
       await use(server);
       await server.stop();

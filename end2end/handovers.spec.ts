@@ -1,5 +1,7 @@
 import { expect, freshLease, handOver, isLive, signedOut, test } from './baton';
 
+test.use({ file: import.meta.filename });
+
 const rows = '.entries tbody tr';
 
 test('the history, newest first, with what the filter asks for', async ({ page, server }) => {

@@ -4,6 +4,8 @@
 import { expect, expectAccessible, freshLease, isLive, row, test, type Page } from './baton';
 import type { Lease, Server } from './server';
 
+test.use({ file: import.meta.filename });
+
 const REASON = 'Wedged in discovery, renews but makes no progress';
 const INCIDENT = 'https://incidents.example/INC-4711';
 

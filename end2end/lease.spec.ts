@@ -1,5 +1,7 @@
 import { expect, expectAccessible, freshLease, handOver, isLive, live, signedOut, test, type Page } from './baton';
 
+test.use({ file: import.meta.filename });
+
 function fact(page: Page, term: string) {
   return page.locator(`[data-fact="${term}"] dd`);
 }

@@ -3,6 +3,8 @@
 import { expect, expectAccessible, freshLease, test, type Page } from './baton';
 import { signedInAs } from './people';
 
+test.use({ file: import.meta.filename });
+
 const outcome = (page: Page, lease: string) => page.locator(`[data-lease="${lease}"]`);
 const doIt = (page: Page) => page.getByRole('button', { name: /Do it/ });
 

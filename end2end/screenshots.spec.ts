@@ -3,6 +3,8 @@
 import { expect, isLive, signIn, submitSignIn, test } from './baton';
 import { Server } from './server';
 
+test.use({ file: import.meta.filename });
+
 async function fill(server: Server): Promise<void> {
   const { holder } = server;
   const operator = await server.operator();

@@ -1,5 +1,7 @@
 import { expect, freshLease, isLive, part, row, signedOut, signIn, submitSignIn, test } from './baton';
 
+test.use({ file: import.meta.filename });
+
 test.use(signedOut);
 
 test('whoever is not signed in is sent to sign in', async ({ page }) => {

@@ -1,5 +1,7 @@
 import { expect, freshLease, handOver, isLive, live, openLive, part, test } from './baton';
 
+test.use({ file: import.meta.filename });
+
 // What Chromium reports of a server that is gone.
 test.use({ tolerated: [/ERR_(CONNECTION_(REFUSED|RESET|CLOSED)|INCOMPLETE_CHUNKED_ENCODING|EMPTY_RESPONSE)|Failed to fetch/] });
 

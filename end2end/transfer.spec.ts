@@ -2,6 +2,8 @@ import { expect, freshLease, isLive, test } from './baton';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
+test.use({ file: import.meta.filename });
+
 // What a first visit may cost, whatever it was before.
 const BUDGET = 300_000;
 

@@ -173,6 +173,10 @@ pub trait Transaction: Send {
 
     /// Makes it so, on disk.
     async fn commit(self: Box<Self>) -> DbResult<()>;
+
+    /// Undoes it, and has let go of every lock when it is done. Dropping does the
+    /// same, but a moment later, and meanwhile the next batch finds its rows locked.
+    async fn undo(self: Box<Self>) -> DbResult<()>;
 }
 
 /// A view of one moment of the database.

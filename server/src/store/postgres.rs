@@ -424,6 +424,10 @@ impl Transaction for PostgresTransaction {
         Ok(())
     }
 
+    async fn undo(self: Box<Self>) -> DbResult<()> {
+        self.tx.rollback().await
+    }
+
     async fn commit(self: Box<Self>) -> DbResult<()> {
         self.tx.commit().await?;
         if let Some(version) = self.version {

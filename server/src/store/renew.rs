@@ -37,7 +37,7 @@ pub async fn renew(lanes: &Arc<Lanes>, jobs: Vec<Job>) {
     };
     let (rows, fates) = renew_all(&jobs, &order, locked, now);
     let written = if rows.is_empty() {
-        Ok(())
+        bounded(tx.undo()).await
     } else {
         match bounded(tx.renew(&rows)).await {
             Ok(()) => commit(tx).await,

@@ -295,6 +295,10 @@ impl Transaction for SqliteTransaction {
         self.run(move_head(head)).await
     }
 
+    async fn undo(self: Box<Self>) -> DbResult<()> {
+        self.tx.rollback().await
+    }
+
     async fn commit(self: Box<Self>) -> DbResult<()> {
         let Self {
             mut tx,

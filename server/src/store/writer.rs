@@ -435,6 +435,8 @@ async fn write(
     let (mut tx, missing, now) = bounded(reading).await?;
     let rehearsal = rehearse(batch, now);
     if rehearsal.log.is_empty() && rehearsal.changed.is_empty() {
+        // Who comes next must not find the rows locked, and go aside.
+        bounded(tx.undo()).await?;
         return Ok((rehearsal, now));
     }
     if lock == Lock::Renew && changes_hands(&rehearsal) {
@@ -479,7 +481,7 @@ async fn mark(
         marked.push(row);
     }
     if marked.is_empty() {
-        return Ok(());
+        return tx.undo().await;
     }
     tx.save(&marked.iter().collect::<Vec<_>>()).await?;
     tx.commit().await

@@ -220,6 +220,10 @@ impl Transaction for FaultyTransaction {
             .await
     }
 
+    async fn undo(self: Box<Self>) -> DbResult<()> {
+        self.tx.undo().await
+    }
+
     async fn commit(self: Box<Self>) -> DbResult<()> {
         self.faults.meet(Place::Commit, self.tx.commit()).await
     }

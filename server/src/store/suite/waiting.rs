@@ -63,6 +63,7 @@ async fn who_came_first_is_served_first(database: TestDatabase) {
         ]);
         let mut answers = asked.await;
         assert_eq!(code(&answers.remove(1)), Code::Held);
+        assert!(answers[0].is_ok(), "{i}: {answers:?}");
         let lease = granted(waiter).await;
         assert_eq!(lease.holder, Some(holder(&format!("w{}", i + 1))));
         assert_eq!(lease.generation.get(), number + 2);
