@@ -106,7 +106,7 @@ def main():
             create = [PROGRAM, "token", "create", "--name", "fuzz", "--role", "admin", "--database", database]
             token = subprocess.check_output(create, cwd=folder, text=True).strip()
             failed = fuzz(url, token, folder)
-            count, _ = verify(handovers(url, token))
+            count, _, _ = verify(handovers(url, token))
             print(f"the handover log of {count} entries holds")
             server.terminate()
             server.wait(timeout=5)
