@@ -11,7 +11,7 @@
 //! row: a refusal changes nothing but what was due anyway.
 
 mod row;
-pub use row::{Blocked, LastEnd, LeaseRow, PendingStepDown, Tenure};
+pub use row::{Blocked, FLAPPING_WINDOW_MS, LastEnd, LeaseRow, PendingStepDown, Tenure};
 
 mod request;
 pub use request::{

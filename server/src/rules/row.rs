@@ -6,7 +6,7 @@ use baton_client::{
 };
 
 /// For how long a change of hands counts as recent: five minutes.
-const FLAPPING_WINDOW_MS: u64 = 300_000;
+pub const FLAPPING_WINDOW_MS: u64 = 300_000;
 
 /// One row of the lease table.
 #[derive(Debug, Clone)]

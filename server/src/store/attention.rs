@@ -6,15 +6,15 @@
 
 use baton_client::{Lease, Timestamp};
 
-use crate::rules::LeaseRow;
+use crate::rules::{FLAPPING_WINDOW_MS, LeaseRow};
 
 use super::statement::{Arg, Statement};
 
 /// For how long a change of hands counts as recent, in microseconds.
-const FLAPPING_WINDOW: i64 = 300_000_000;
+const FLAPPING_WINDOW: i64 = (FLAPPING_WINDOW_MS * 1_000) as i64;
 
-/// The ranks, first things first.
-const LAPSED: i64 = 0;
+/// The first rank; the others follow in their order.
+pub const LAPSED: i64 = 0;
 const FLAPPING: i64 = 1;
 const BLOCKED: i64 = 2;
 const STEPPING_DOWN: i64 = 3;

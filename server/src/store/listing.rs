@@ -39,9 +39,12 @@ pub fn leases(
     if after.as_ref().is_some_and(|cursor| cursor.sort != sort) {
         return Err(BadCursor);
     }
-    if sort == LeaseSort::Attention {
-        return Ok(by_attention(query, now, dialect, after));
-    }
+    let key = match sort {
+        LeaseSort::Attention => return by_attention(query, now, dialect, after),
+        LeaseSort::Name => None,
+        LeaseSort::Expires => Some((Key::Expires, ">")),
+        LeaseSort::Changed => Some((Key::Changed, "<")),
+    };
     let mut statement = Statement::new("select ");
     statement
         .push(LEASE_COLUMNS)
@@ -52,17 +55,14 @@ pub fn leases(
         attention::any(&mut statement, now);
         statement.push(")");
     }
-    match sort {
-        LeaseSort::Name => {
+    match key {
+        Some((key, past)) => keyset(&mut statement, key, after, past),
+        None => {
             if let Some(after) = after {
                 statement.push(" and name > ").bind(Arg::text(after.name));
             }
             statement.push(" order by name");
         }
-        LeaseSort::Attention | LeaseSort::Expires => {
-            keyset(&mut statement, Key::Expires, after, ">")
-        }
-        LeaseSort::Changed => keyset(&mut statement, Key::Changed, after, "<"),
     }
     statement
         .push(" limit ")
@@ -77,16 +77,20 @@ fn by_attention(
     now: Timestamp,
     dialect: Dialect,
     after: Option<LeaseCursor>,
-) -> Statement {
+) -> Result<Statement, BadCursor> {
     let limit = Arg::Int(Some(page(query.limit) as i64 + 1));
-    let from = after.as_ref().map_or(0, |after| after.key);
-    let to = match query.attention {
-        Some(true) => attention::CALM - 1,
-        _ => attention::CALM,
+    let ranks = match query.attention {
+        Some(true) => attention::LAPSED..attention::CALM,
+        _ => attention::LAPSED..attention::CALM + 1,
     };
+    let from = after.as_ref().map_or(ranks.start, |after| after.key);
+    // A cursor can be made up.
+    if !ranks.contains(&from) {
+        return Err(BadCursor);
+    }
     let mut statement = Statement::new("select ");
     statement.push(LEASE_COLUMNS).push(" from (");
-    for rank in from..=to {
+    for rank in from..ranks.end {
         statement
             .push(if rank == from { "" } else { " union all " })
             .push("select * from (select ")
@@ -107,7 +111,7 @@ fn by_attention(
     statement
         .push(") as leases order by rank, name limit ")
         .bind(limit);
-    statement
+    Ok(statement)
 }
 
 /// One lease with its payload.

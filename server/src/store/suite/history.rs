@@ -1,5 +1,6 @@
 //! Lists: every filter, and pages that are whole.
 
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use std::collections::BTreeSet;
 
 use baton_client::{Actor, HandoverEvent, LeaseSort, LeaseState};
@@ -330,6 +331,19 @@ async fn foreign_cursors_are_refused(database: TestDatabase) {
             .leases(&page(LeaseSort::Expires, Some(bad.to_owned())))
             .await;
         assert!(matches!(answer, Err(ListError::Cursor(_))), "{bad}");
+    }
+    // One that was made up, with a rank that no lease of this list has.
+    for (attention, rank) in [(None, 5), (Some(true), 4), (None, -1), (None, i64::MIN)] {
+        let made_up = serde_json::json!({ "sort": "attention", "key": rank, "name": "a" });
+        let query = LeaseQuery {
+            attention,
+            ..page(
+                LeaseSort::Attention,
+                Some(URL_SAFE_NO_PAD.encode(made_up.to_string())),
+            )
+        };
+        let answer = store.leases(&query).await;
+        assert!(matches!(answer, Err(ListError::Cursor(_))), "{rank}");
     }
     for bad in ["", "!", "AAAA", by_name.as_str()] {
         let query = HandoverQuery {
