@@ -108,16 +108,20 @@ fn parameters(route: &Route) -> Vec<Value> {
 
 fn responses(route: &Route) -> Value {
     let mut responses = Map::new();
-    let (kind, schema) = match route.gives {
-        Shape::Json(schema) => ("application/json", reference(schema)),
-        Shape::Text(kind) => (kind, json!({ "type": "string" })),
+    let (kinds, schema) = match route.gives {
+        Shape::Json(schema) => (&["application/json"][..], reference(schema)),
+        Shape::Text(kinds) => (kinds, json!({ "type": "string" })),
         Shape::Nothing | Shape::Query(_) | Shape::Form(_) => {
-            ("text/plain", json!({ "type": "string" }))
+            (&["text/plain"][..], json!({ "type": "string" }))
         }
     };
+    let content: Map<String, Value> = kinds
+        .iter()
+        .map(|kind| ((*kind).to_owned(), json!({ "schema": schema })))
+        .collect();
     responses.insert(
         "200".into(),
-        json!({ "description": "Done", "content": { kind: { "schema": schema } } }),
+        json!({ "description": "Done", "content": content }),
     );
     for code in codes(route) {
         let status = code.status().to_string();

@@ -44,8 +44,8 @@ pub enum Shape {
     Json(&'static str),
     /// A query of this schema's fields.
     Query(&'static str),
-    /// Text of this media type.
-    Text(&'static str),
+    /// Text of one of these media types.
+    Text(&'static [&'static str]),
 }
 
 /// The methods that routes have.
@@ -211,7 +211,7 @@ const fn page(path: &'static str, access: Access, served: Served, summary: &'sta
         name: None,
         summary,
         takes: Shape::Nothing,
-        gives: Shape::Text("text/html"),
+        gives: Shape::Text(&["text/html"]),
         refusals: &[],
     }
 }
@@ -408,7 +408,7 @@ pub static ROUTES: &[Route] = &[
             call!(access::export),
             "access-export",
             Shape::Query("AccessExportQuery"),
-            Shape::Text("application/jsonl"),
+            Shape::Text(&["application/jsonl"]),
             &[],
             "The access log as JSON Lines, oldest first, ended by a trailer",
         )
@@ -439,9 +439,9 @@ pub static ROUTES: &[Route] = &[
         call!(export::export),
         "export",
         Shape::Query("ExportQuery"),
-        Shape::Text("application/jsonl"),
+        Shape::Text(&["application/jsonl", "text/csv", "text/markdown"]),
         &[],
-        "The history as a file: JSON Lines that can be verified, or CSV",
+        "The history as a file: JSON Lines that can be verified, CSV, or Markdown",
     ),
     look(
         "/api/v1/handovers/{seq}",
@@ -466,7 +466,7 @@ pub static ROUTES: &[Route] = &[
         call!(stream::events),
         "events",
         Shape::Query("EventsQuery"),
-        Shape::Text("text/event-stream"),
+        Shape::Text(&["text/event-stream"]),
         &[],
         "What changes, as server-sent events",
     ),
@@ -484,21 +484,21 @@ pub static ROUTES: &[Route] = &[
         Verb::Get,
         "/healthz",
         call!(probes::healthz),
-        Shape::Text("text/plain"),
+        Shape::Text(&["text/plain"]),
         "The process is alive",
     ),
     public(
         Verb::Get,
         "/readyz",
         call!(probes::readyz),
-        Shape::Text("text/plain"),
+        Shape::Text(&["text/plain"]),
         "The database answers",
     ),
     public(
         Verb::Get,
         "/metrics",
         call!(probes::metrics),
-        Shape::Text("text/plain"),
+        Shape::Text(&["text/plain"]),
         "What the server counts, for Prometheus",
     ),
     public(
@@ -738,35 +738,35 @@ pub static ROUTES: &[Route] = &[
         Verb::Get,
         "/",
         Served::Pages,
-        Shape::Text("text/html"),
+        Shape::Text(&["text/html"]),
         "The page of all leases; sends strangers to sign in",
     ),
     public(
         Verb::Get,
         "/leases/{lease}",
         Served::Pages,
-        Shape::Text("text/html"),
+        Shape::Text(&["text/html"]),
         "The page of one lease; sends strangers to sign in",
     ),
     public(
         Verb::Get,
         "/handovers",
         Served::Pages,
-        Shape::Text("text/html"),
+        Shape::Text(&["text/html"]),
         "The page of the history; sends strangers to sign in",
     ),
     public(
         Verb::Get,
         "/handovers/{seq}",
         Served::Pages,
-        Shape::Text("text/html"),
+        Shape::Text(&["text/html"]),
         "The page of one entry; sends strangers to sign in",
     ),
     public(
         Verb::Get,
         "/sign-in",
         Served::Pages,
-        Shape::Text("text/html"),
+        Shape::Text(&["text/html"]),
         "The form to sign in with",
     ),
     Route {
