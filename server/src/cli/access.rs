@@ -1,14 +1,11 @@
 //! `baton access`: the access log, newest first, for admins.
 
-use baton_client::{
-    AccessEntry, AccessEvent, AccessPage, AccessQuery, Actor, Call, Order, Timestamp,
-    limits::PAGE_MAX,
-};
+use baton_client::{AccessEntry, AccessEvent, AccessPage, AccessQuery, Actor, Order, Timestamp};
 
 use super::{
     Failure,
     connection::ConnectionArgs,
-    output,
+    output, pages,
     safe::safe,
     table::{Table, clock},
     words,
@@ -70,7 +67,7 @@ pub struct AccessArgs {
 /// Runs the command.
 pub async fn run(args: AccessArgs) -> Result<(), Failure> {
     let session = args.connection.session(args.json)?;
-    let mut query = AccessQuery {
+    let query = AccessQuery {
         event: args.event,
         actor: args.actor,
         address: args.address,
@@ -82,29 +79,17 @@ pub async fn run(args: AccessArgs) -> Result<(), Failure> {
         limit: args.limit,
         cursor: None,
     };
-    if args.all {
-        query.limit = query.limit.or(Some(PAGE_MAX));
-    }
-    let mut first = true;
-    loop {
-        let answer = session.send(Call::access(&query)).await?;
+    let more = pages::each(&session, query, args.all, |answer, first| {
         if args.json {
-            output::items(&answer.text)?;
+            output::items(&answer.text)
         } else {
-            print_table(&answer.value, first)?;
+            print_table(&answer.value, first)
         }
-        first = false;
-        match answer.value.next {
-            Some(next) if args.all => query.cursor = Some(next),
-            Some(_) => {
-                if !args.json {
-                    output::note("There is more: --all shows it, --limit sets how much.");
-                }
-                return Ok(());
-            }
-            None => return Ok(()),
-        }
+    });
+    if more.await? && !args.json {
+        output::note("There is more: --all shows it, --limit sets how much.");
     }
+    Ok(())
 }
 
 fn print_table(page: &AccessPage, first: bool) -> Result<(), Failure> {

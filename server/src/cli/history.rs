@@ -1,13 +1,13 @@
 //! `baton history`: the handover log, newest first.
 
-use baton_client::{Call, HandoverPage, HandoverQuery, Order, limits::PAGE_MAX};
+use baton_client::{HandoverPage, HandoverQuery, Order};
 
 use super::{
     Failure,
     connection::ConnectionArgs,
     filter::FilterArgs,
     handover_text::{self, HEADINGS},
-    output,
+    output, pages,
     table::Table,
     words,
 };
@@ -41,34 +41,22 @@ pub struct HistoryArgs {
 /// Runs the command.
 pub async fn run(args: HistoryArgs) -> Result<(), Failure> {
     let session = args.connection.session(args.json)?;
-    let mut query = HandoverQuery {
+    let query = HandoverQuery {
         order: args.order,
         limit: args.limit,
         ..args.filter.query()
     };
-    if args.all {
-        query.limit = query.limit.or(Some(PAGE_MAX));
-    }
-    let mut first = true;
-    loop {
-        let answer = session.send(Call::handovers(&query)).await?;
+    let more = pages::each(&session, query, args.all, |answer, first| {
         if args.json {
-            output::items(&answer.text)?;
+            output::items(&answer.text)
         } else {
-            print_table(&answer.value, first)?;
+            print_table(&answer.value, first)
         }
-        first = false;
-        match answer.value.next {
-            Some(next) if args.all => query.cursor = Some(next),
-            Some(_) => {
-                if !args.json {
-                    output::note("There is more: --all shows it, --limit sets how much.");
-                }
-                return Ok(());
-            }
-            None => return Ok(()),
-        }
+    });
+    if more.await? && !args.json {
+        output::note("There is more: --all shows it, --limit sets how much.");
     }
+    Ok(())
 }
 
 fn print_table(page: &HandoverPage, first: bool) -> Result<(), Failure> {

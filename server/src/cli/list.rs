@@ -1,12 +1,12 @@
 //! `baton list`: all leases, or those that match.
 
-use baton_client::{Call, LeaseQuery, LeaseSort, LeaseState, limits::PAGE_MAX};
+use baton_client::{LeasePage, LeaseQuery, LeaseSort, LeaseState};
 
 use super::{
     Failure,
     connection::ConnectionArgs,
     lease_text::{self, HEADINGS},
-    output,
+    output, pages,
     table::Table,
     words,
 };
@@ -89,38 +89,31 @@ pub async fn run(args: ListArgs) -> Result<(), Failure> {
     let session = args.connection.session(args.json)?;
     let mut query = args.filter.query();
     query.cursor = args.cursor;
-    if args.all {
-        query.limit = query.limit.or(Some(PAGE_MAX));
-    }
-    let mut first = true;
-    loop {
-        let answer = session.send(Call::leases(&query)).await?;
-        let page = answer.value;
+    let more = pages::each(&session, query, args.all, |answer, first| {
         if args.json {
-            output::json_line(&answer.text)?;
-        } else if page.items.is_empty() && first {
-            output::note("No leases.");
+            output::json_line(&answer.text)
         } else {
-            let mut table = if first {
-                Table::new(&HEADINGS)
-            } else {
-                Table::bare()
-            };
-            for lease in &page.items {
-                table.row(lease_text::row(lease));
-            }
-            output::line(&table.text())?;
+            print_table(&answer.value, first)
         }
-        first = false;
-        match page.next {
-            Some(next) if args.all => query.cursor = Some(next),
-            Some(_) => {
-                if !args.json {
-                    output::note("There are more: --all shows them, --limit sets how many.");
-                }
-                return Ok(());
-            }
-            None => return Ok(()),
-        }
+    });
+    if more.await? && !args.json {
+        output::note("There are more: --all shows them, --limit sets how many.");
     }
+    Ok(())
+}
+
+fn print_table(page: &LeasePage, first: bool) -> Result<(), Failure> {
+    if page.items.is_empty() && first {
+        output::note("No leases.");
+        return Ok(());
+    }
+    let mut table = if first {
+        Table::new(&HEADINGS)
+    } else {
+        Table::bare()
+    };
+    for lease in &page.items {
+        table.row(lease_text::row(lease));
+    }
+    output::line(&table.text())
 }

@@ -31,6 +31,7 @@ mod connection;
 mod database;
 mod failure;
 mod output;
+mod pages;
 
 mod confirm;
 mod duration;
