@@ -10,12 +10,13 @@ use super::Ask;
 
 /// Whether the entry is the very act that is asked for again: an answer that was
 /// lost on the way is no reason to be in doubt.
-pub fn is_own(ask: &Ask, entry: &Handover) -> bool {
+fn is_own(ask: &Ask, entry: &Handover) -> bool {
     let viewer = ask.viewer.as_ref().filter(|viewer| !viewer.anonymous);
     let own =
         matches!((&entry.actor, viewer), (Actor::User(name), Some(viewer)) if *name == viewer.name);
     own && entry.event == baton_client::HandoverEvent::Forced
-        && entry.reason == ask.filled.get("reason")
+        // The log has it without what stands around it.
+        && entry.reason == ask.filled.get("reason").trim()
 }
 
 /// What stands in the form's place.

@@ -181,12 +181,15 @@ async fn only_the_generation_that_was_seen_is_forced() {
     ] {
         assert!(shown.contains(said), "{said}: {shown}");
     }
-    // The same once more, as after an answer that was lost.
-    let again = ana.sends("/leases/a/force-release", &form("by ana")).await;
-    assert_eq!(again.status, 409);
-    let shown = again.text();
-    assert!(shown.contains("You did this already"), "{shown}");
-    assert!(shown.contains(&format!("/leases/a?after={seq}")), "{shown}");
+    // The same once more, as after an answer that was lost; the log has the reason
+    // without the blank that a phone's keyboard leaves behind it.
+    for reason in ["by ana", "by ana "] {
+        let again = ana.sends("/leases/a/force-release", &form(reason)).await;
+        assert_eq!(again.status, 409);
+        let shown = again.text();
+        assert!(shown.contains("You did this already"), "{shown}");
+        assert!(shown.contains(&format!("/leases/a?after={seq}")), "{shown}");
+    }
     assert_eq!(server.everything().await, before, "nothing was done twice");
 }
 
