@@ -6,7 +6,7 @@ use sha2::{Digest as _, Sha256};
 use sqlx::FromRow;
 
 use crate::{
-    chain::{CanonicalError, GENESIS, canonical},
+    chain::{CanonicalError, canonical},
     rules::Asker,
     store::{Arg, Statement},
 };
@@ -61,15 +61,6 @@ pub struct Tip {
 }
 
 impl Tip {
-    /// Before the first entry.
-    pub fn genesis() -> Self {
-        Self {
-            seq: 0,
-            at: Timestamp::from_micros(0),
-            hash: GENESIS.into(),
-        }
-    }
-
     /// Gives `draft` the next place in the chain, and moves the end there.
     ///
     /// # Errors

@@ -1,9 +1,8 @@
 //! What selects entries: one piece of code builds the condition.
 
-use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use baton_client::{AccessEntry, AccessQuery, Order, Timestamp, limits::PAGE_DEFAULT};
+use baton_client::{AccessEntry, AccessQuery, Order, Timestamp};
 
-use crate::store::{Arg, BadCursor, Statement};
+use crate::store::{self, Arg, BadCursor, Statement, read_seq_cursor, seq_cursor};
 
 use super::entry::COLUMNS;
 
@@ -16,9 +15,9 @@ pub fn page(query: &AccessQuery) -> Result<Statement, BadCursor> {
             Order::Desc => " and seq < ",
             Order::Asc => " and seq > ",
         });
-        statement.bind(Arg::Int(Some(read_cursor(cursor)?)));
+        statement.bind(Arg::Int(Some(read_seq_cursor(cursor)?)));
     }
-    ordered(&mut statement, order, limit(query) + 1);
+    ordered(&mut statement, order, store::page(query.limit) + 1);
     Ok(statement)
 }
 
@@ -36,15 +35,9 @@ pub fn stretch(query: &AccessQuery, after: u64, upto: u64, limit: u64) -> Statem
 /// Cuts a page that was read with one entry too many, and gives the cursor of the
 /// next one.
 pub fn cut(items: &mut Vec<AccessEntry>, query: &AccessQuery) -> Option<String> {
-    let limit = limit(query) as usize;
-    let more = items.len() > limit;
-    items.truncate(limit);
+    let more = store::cut(items, query.limit);
     let last = items.last().filter(|_| more)?;
-    Some(URL_SAFE_NO_PAD.encode(last.seq.to_string()))
-}
-
-fn limit(query: &AccessQuery) -> u64 {
-    query.limit.unwrap_or(PAGE_DEFAULT)
+    Some(seq_cursor(last.seq))
 }
 
 fn ordered(statement: &mut Statement, order: Order, limit: u64) {
@@ -83,13 +76,4 @@ fn filtered(query: &AccessQuery) -> Statement {
         }
     }
     statement
-}
-
-fn read_cursor(text: &str) -> Result<i64, BadCursor> {
-    URL_SAFE_NO_PAD
-        .decode(text)
-        .ok()
-        .and_then(|bytes| String::from_utf8(bytes).ok())
-        .and_then(|text| text.parse().ok())
-        .ok_or(BadCursor)
 }

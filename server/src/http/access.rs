@@ -1,16 +1,7 @@
 //! The calls about the access log, which are for admins.
 
-use std::collections::VecDeque;
-
-use axum::{
-    Json,
-    body::{Body, Bytes},
-    http::{HeaderValue, header},
-    response::IntoResponse,
-};
-use baton_client::{
-    AccessEntry, AccessEvent, AccessExportQuery, AccessPage, AccessQuery, AccessTrailer,
-};
+use axum::{Json, body::Bytes, response::IntoResponse};
+use baton_client::{AccessEvent, AccessExportQuery, AccessPage, AccessQuery, AccessTrailer};
 use futures_util::{Stream, stream};
 use serde_json::json;
 
@@ -23,6 +14,7 @@ use crate::{
 use super::{
     answer::{Answer, Oops},
     call::Call,
+    export::file,
     parse,
 };
 
@@ -42,27 +34,14 @@ pub async fn export(call: Call) -> Answer {
     call.exported("access", &filter).await?;
     let log = call.access_log().clone();
     let ends = log.ends().await.map_err(PeopleError::from)?;
-    let seq = ends.tip.seq;
-    let mut response = Body::from_stream(lines(log, filter, ends)).into_response();
-    let headers = response.headers_mut();
-    headers.insert(
-        header::CONTENT_TYPE,
-        HeaderValue::from_static("application/jsonl"),
-    );
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    let name = format!("attachment; filename=\"baton-access-{seq}.jsonl\"");
-    if let Ok(name) = HeaderValue::from_str(&name) {
-        headers.insert(header::CONTENT_DISPOSITION, name);
-    }
-    Ok(response)
+    let name = format!("baton-access-{}.jsonl", ends.tip.seq);
+    let lines = lines(log, filter, ends);
+    Ok(file(call, "application/jsonl", &name, lines))
 }
 
-/// What is left of an export.
+/// What is left of an export: the log, and what its trailer says so far.
 struct Rest {
     log: AccessLog,
-    filter: AccessQuery,
-    ends: Ends,
-    after: u64,
     trailer: AccessTrailer,
     over: bool,
 }
@@ -78,18 +57,15 @@ fn lines(
     let rest = Rest {
         log,
         trailer: AccessTrailer {
-            filter: filter.clone(),
+            filter,
             count: 0,
             first_seq: None,
             last_seq: None,
             last_hash: None,
             head_seq: ends.tip.seq,
-            head_hash: ends.tip.hash.clone(),
+            head_hash: ends.tip.hash,
             now: ends.now,
         },
-        filter,
-        ends,
-        after: 0,
         over: false,
     };
     stream::try_unfold(rest, |mut rest| async move {
@@ -103,18 +79,17 @@ fn lines(
 
 impl Rest {
     async fn next(&mut self) -> sqlx::Result<Vec<u8>> {
-        let read = self
-            .log
-            .stretch(&self.filter, self.after, self.ends.tip.seq);
-        let entries: VecDeque<AccessEntry> = read.await?.into();
+        let trailer = &mut self.trailer;
+        let after = trailer.last_seq.unwrap_or(0);
+        let read = self.log.stretch(&trailer.filter, after, trailer.head_seq);
+        let entries = read.await?;
         let mut text = Vec::new();
         for entry in &entries {
             line(entry, &mut text)?;
-            self.trailer.count += 1;
-            self.trailer.first_seq.get_or_insert(entry.seq);
-            self.trailer.last_seq = Some(entry.seq);
-            self.trailer.last_hash = Some(entry.hash.clone());
-            self.after = entry.seq;
+            trailer.count += 1;
+            trailer.first_seq.get_or_insert(entry.seq);
+            trailer.last_seq = Some(entry.seq);
+            trailer.last_hash = Some(entry.hash.clone());
         }
         if entries.is_empty() {
             self.over = true;

@@ -64,12 +64,7 @@ impl Behind {
         let store = self.site.store();
         // The `seq` first: what is logged while the rest is read comes again
         // with the events, and nothing is missed.
-        let first = LeaseQuery {
-            prefix: Some(asked.lease.to_string()),
-            limit: Some(1),
-            ..LeaseQuery::default()
-        };
-        let (_, seq) = store.leases_and_seq(&first).await?;
+        let seq = store.reader().end().await?.head.seq;
         let lease = store.lease(&asked.lease).await?;
         let mut lease = lease.ok_or_else(|| Oops::unknown_lease(&asked.lease))?;
         if caller.is_anonymous() {
@@ -115,19 +110,15 @@ impl Behind {
         self.reader().await?;
         parse::handover_query(&query)?;
         let store = self.site.store();
-        // The `seq` first, as for a lease.
-        let first = LeaseQuery {
-            limit: Some(1),
-            ..LeaseQuery::default()
-        };
-        let (_, seq) = store.leases_and_seq(&first).await?;
+        // The `seq` first, as for a lease; this has it.
+        let verification = verification(store).await?;
         let page = store.handovers(&query).await?;
         Ok(HandoversView {
             items: page.items.into_iter().map(Entry::from).collect(),
             next: page.next,
             now: page.now,
-            seq,
-            verification: Some(verification(store).await?),
+            seq: verification.head_seq,
+            verification: Some(verification),
         })
     }
 

@@ -12,7 +12,7 @@ use axum::{
 use baton_client::{ExportFormat, ExportQuery};
 use futures_util::{Stream, StreamExt as _, stream};
 
-use crate::export::{Export, ExportError};
+use crate::export::Export;
 
 use super::{answer::Answer, call::Call, parse, stream::no_longer_allowed};
 
@@ -36,32 +36,53 @@ fn answer(call: Call, format: ExportFormat, export: Export) -> Response {
         ExportFormat::Csv => "text/csv; charset=utf-8; header=present",
         ExportFormat::Md => "text/markdown; charset=utf-8",
     };
-    let mut response = Body::from_stream(pieces(call, export)).into_response();
+    let pieces = stream::unfold(export, |mut export| async {
+        let piece = export.next().await?;
+        Some((piece.map(Bytes::from), export))
+    });
+    let name = format!("baton-handovers-{seq}.{format}");
+    let mut response = file(call, kind, &name, pieces);
     let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(HEAD_SEQ, HeaderValue::from(seq));
-    let name = format!("attachment; filename=\"baton-handovers-{seq}.{format}\"");
-    if let Ok(name) = HeaderValue::from_str(&name) {
-        headers.insert(header::CONTENT_DISPOSITION, name);
-    }
     response
 }
 
-/// Why a stream of pieces is cut.
+/// Why a file is cut.
 #[derive(Debug, thiserror::Error)]
 enum Cut {
     #[error(transparent)]
-    Export(#[from] ExportError),
+    Read(Box<dyn std::error::Error + Send + Sync>),
     #[error("the server stops")]
     Stop,
     #[error("who asked may not read any more")]
     NotAllowed,
 }
 
-/// The pieces of an export. It ends early, with an error, when the server stops or
-/// the reader's token or session ends.
-fn pieces(call: Call, export: Export) -> impl Stream<Item = Result<Bytes, Cut>> + Send + 'static {
+/// An answer that is a file, in pieces. It ends early, with an error, when the
+/// server stops or the reader's token or session ends.
+pub fn file<E: std::error::Error + Send + Sync + 'static>(
+    call: Call,
+    kind: &'static str,
+    name: &str,
+    pieces: impl Stream<Item = Result<Bytes, E>> + Send + 'static,
+) -> Response {
+    let mut response =
+        Body::from_stream(while_allowed(call, name.to_owned(), pieces)).into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    let disposition = format!("attachment; filename=\"{name}\"");
+    if let Ok(disposition) = HeaderValue::from_str(&disposition) {
+        headers.insert(header::CONTENT_DISPOSITION, disposition);
+    }
+    response
+}
+
+fn while_allowed<E: std::error::Error + Send + Sync + 'static>(
+    call: Call,
+    name: String,
+    pieces: impl Stream<Item = Result<Bytes, E>> + Send + 'static,
+) -> impl Stream<Item = Result<Bytes, Cut>> + Send + 'static {
     let stop = call.site.inner.stop.clone();
     let cut: Pin<Box<dyn Future<Output = Cut> + Send>> = Box::pin(async move {
         tokio::select! {
@@ -69,17 +90,17 @@ fn pieces(call: Call, export: Export) -> impl Stream<Item = Result<Bytes, Cut>> 
             () = no_longer_allowed(call) => Cut::NotAllowed,
         }
     });
-    stream::unfold(Some((cut, export)), |state| async {
-        let (mut cut, mut export) = state?;
+    stream::unfold(Some((cut, name, Box::pin(pieces))), |state| async {
+        let (mut cut, name, mut pieces) = state?;
         let piece = tokio::select! {
             biased;
             cut = &mut cut => Err(cut),
-            piece = export.next() => piece?.map(Bytes::from).map_err(Cut::from),
+            piece = pieces.next() => piece?.map_err(|error| Cut::Read(Box::new(error))),
         };
         match piece {
-            Ok(piece) => Some((Ok(piece), Some((cut, export)))),
+            Ok(piece) => Some((Ok(piece), Some((cut, name, pieces)))),
             Err(cut) => {
-                tracing::warn!(error = %cut, seq = ?export.tally().last, "an export was cut");
+                tracing::warn!(error = %cut, name, "an export was cut");
                 Some((Err(cut), None))
             }
         }
