@@ -130,8 +130,12 @@ pub fn takeable(lease: &Lease, now: Timestamp) -> String {
     }
     let until = |at: Timestamp| format!("{} UTC (in {})", clock(at, now), coarse(now.ms_until(at)));
     let ahead = |at: &Timestamp| *at > now;
+    let asked = lease.step_down.as_ref().filter(|_| lease.holder.is_some());
+    let successor = asked.and_then(|asked| asked.successor.as_ref());
     // What is left to others once the tenure, if there is one, is out of the way.
-    let others = if let Some(reserved) = lease.reserved.as_ref().filter(|r| ahead(&r.until)) {
+    let others = if let (Some(successor), Some(at)) = (successor, lease.takeable_at) {
+        format!("only {successor} until {}, then anyone", until(at))
+    } else if let Some(reserved) = lease.reserved.as_ref().filter(|r| ahead(&r.until)) {
         format!(
             "only {} until {}, then anyone",
             reserved.holder,
@@ -155,6 +159,12 @@ pub fn takeable(lease: &Lease, now: Timestamp) -> String {
         _ => None,
     };
     match (lease.state, free_at) {
+        (LeaseState::Held, Some(at)) if let Some(asked) = asked => {
+            let at = until(at.min(asked.deadline));
+            format!(
+                "Nobody until its holder lets go or is forced, at the latest {at}; then {others}."
+            )
+        }
         (LeaseState::Held, Some(at)) => {
             let from = until(at);
             format!("Nobody while its holder renews. If it stops: {others}, from {from}.")
@@ -342,6 +352,33 @@ mod tests {
             incident: None,
         });
         assert_eq!(takeable(&lease, now), "Nobody, until it is resumed.");
+    }
+
+    #[test]
+    fn a_step_down_decides_who_may_take_it() {
+        let mut lease = held("a");
+        let now = lease.now;
+        lease.expires_at = Some(now.plus_ms(60_000));
+        lease.step_down = Some(StepDown {
+            at: now,
+            deadline: now.plus_ms(30_000),
+            actor: ana(),
+            reason: "drain".into(),
+            incident: None,
+            successor: None,
+        });
+        assert_eq!(
+            takeable(&lease, now),
+            "Nobody until its holder lets go or is forced, at the latest 02:14:37 UTC (in 30 s); then anyone."
+        );
+        let asked = lease.step_down.as_mut().expect("it was asked");
+        asked.successor = Some("b".parse().expect("a holder"));
+        lease.takeable_at = Some(now.plus_ms(60_000));
+        assert_eq!(
+            takeable(&lease, now),
+            "Nobody until its holder lets go or is forced, at the latest 02:14:37 UTC (in 30 s); \
+             then only b until 02:15:07 UTC (in 1 m 00 s), then anyone."
+        );
     }
 
     #[test]

@@ -110,7 +110,7 @@ pub fn problem(
         Code::StoreUnavailable => {
             format!("{what} could not be read: the database does not answer")
         }
-        Code::Forbidden => format!("You may not see this. {what} are for others"),
+        Code::Forbidden => "You may not see this".to_owned(),
         _ => format!("{what} could not be read: {}", problem.title.to_lowercase()),
     };
     let document = Document {

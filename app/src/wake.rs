@@ -161,7 +161,6 @@ impl Page for LeasePage {
             .one
             .lease
             .with_untracked(|lease| lease.generation.to_string());
-        set_attribute("main", "data-generation", &generation);
         if let Some(payload) = find(".payload") {
             let shown = payload.get_attribute("data-generation");
             let moved = if shown.as_deref() == Some(&generation) {

@@ -173,8 +173,11 @@ fn lift(lease: &Lease) -> Vec<String> {
 
 fn reset(lease: &Lease) -> Vec<String> {
     let mut facts = vec![format!(
-        "Its holders let it lapse {} times in a row. The next grant counts from zero, and gets past a holder’s limit of attempts.",
-        lease.attempt
+        "Its holders let it lapse {}. The next grant counts from zero, and gets past a holder’s limit of attempts.",
+        match lease.attempt {
+            1 => "once".to_owned(),
+            times => format!("{times} times in a row"),
+        }
     )];
     if lease
         .barred

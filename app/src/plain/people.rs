@@ -407,7 +407,7 @@ pub fn made_page(kind: Kind, name: &str, secret: String) -> AnyView {
     let (what, then) = match kind {
         Kind::Users => (
             "The password of",
-            "Give it to them on a safe way. They change it after signing in, under their name at the top.",
+            "Send it to them safely. They change it after signing in, under their name at the top.",
         ),
         Kind::Tokens => (
             "The token",
@@ -423,7 +423,7 @@ pub fn made_page(kind: Kind, name: &str, secret: String) -> AnyView {
                 </h1>
                 <p>
                     <b>"It is shown only now."</b>
-                    " Copy it before you leave this page; loading it again makes another one."
+                    " Copy it before you leave this page; it cannot be shown again."
                 </p>
                 <pre class="secret" tabindex="0" aria-label="The secret" data-part="secret">
                     {secret}
