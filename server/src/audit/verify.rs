@@ -139,11 +139,6 @@ impl Verifier {
         self.last.as_ref()
     }
 
-    /// Whether nothing is wrong so far.
-    pub fn holds(&self) -> bool {
-        self.findings.is_empty()
-    }
-
     /// Notes something that is wrong.
     pub fn found(&mut self, seq: Option<u64>, fault: Fault) {
         note(&mut self.findings, &mut self.more, Finding { seq, fault });

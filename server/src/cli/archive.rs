@@ -13,9 +13,8 @@ use std::{
 
 use baton_client::{HandoverQuery, Timestamp};
 
-use super::{DatabaseArgs, Exit, Failure, output, safe::safe};
+use super::{DatabaseArgs, Exit, Failure, output, safe::safe, words};
 use crate::{
-    database::Database,
     export::{Export, read_back},
     rules::Asker,
     store::{
@@ -46,7 +45,8 @@ pub struct ArchiveArgs {
         long,
         value_name = "TEXT",
         default_value = "archived",
-        hide_default_value = true
+        hide_default_value = true,
+        value_parser = words::reason
     )]
     reason: String,
 
@@ -60,9 +60,6 @@ pub struct ArchiveArgs {
 
 /// Runs the command.
 pub async fn run(args: ArchiveArgs) -> Result<(), Failure> {
-    if args.reason.trim().is_empty() {
-        return Err(Failure::new(Exit::Usage, "--reason is not blank"));
-    }
     if args.to.exists() {
         let file = args.to.display().to_string();
         return Err(Failure::new(
@@ -84,7 +81,7 @@ pub async fn run(args: ArchiveArgs) -> Result<(), Failure> {
         ));
         return Ok(());
     };
-    let count = write(&database, &older, &args.to).await?;
+    let count = write(&keeping.reader(), &older, &args.to).await?;
     let archived = keeping.archive(&older, count, Asker::baton(), args.reason);
     let entry = archived.await.map_err(|error| {
         Failure::from(error)
@@ -106,7 +103,7 @@ pub async fn run(args: ArchiveArgs) -> Result<(), Failure> {
 
 /// Writes the part into the file, which gets its name when it is whole, was read
 /// back, and is on the disk. Says how many entries it has.
-async fn write(database: &Database, older: &Older, to: &Path) -> Result<u64, Failure> {
+async fn write(reader: &Reader, older: &Older, to: &Path) -> Result<u64, Failure> {
     let mut part = to.as_os_str().to_owned();
     part.push(".part");
     let part = PathBuf::from(part);
@@ -121,12 +118,11 @@ async fn write(database: &Database, older: &Older, to: &Path) -> Result<u64, Fai
         )
     };
     let mut file = BufWriter::new(File::create(&part).map_err(unwritten)?);
-    let reader = Reader::of(database).await.map_err(KeepError::from)?;
     let filter = HandoverQuery {
         after: (older.after > 0).then_some(older.after),
         ..HandoverQuery::default()
     };
-    let mut export = Export::lines_up_to(&reader, filter, older.end.clone());
+    let mut export = Export::lines_up_to(reader, filter, older.end.clone());
     while let Some(piece) = export.next().await {
         let piece = piece.map_err(|error| Failure::caused(Exit::Unreachable, &error))?;
         file.write_all(&piece).map_err(unwritten)?;

@@ -7,7 +7,7 @@ use baton_client::{Call, HandoverQuery};
 use super::{
     Exit, Failure,
     connection::{ConnectionArgs, Session},
-    look::{chain, look, unread},
+    look::{look, unread},
     output,
     safe::safe,
 };
@@ -54,8 +54,7 @@ pub async fn run(args: CheckpointArgs) -> Result<(), Failure> {
         }
         None => ask(&args.connection.session(false)?).await?,
     };
-    let (key, made) =
-        Key::open(&args.key).map_err(|error| Failure::new(Exit::Usage, chain(&error)))?;
+    let (key, made) = Key::open(&args.key).map_err(|error| Failure::caused(Exit::Usage, &error))?;
     if made {
         let file = args.key.display().to_string();
         output::note(&format!(

@@ -8,7 +8,7 @@ use baton_client::{Call, Code, Forget, Forgot, limits::FORGET_IDLE_MS_MIN};
 use super::{
     DatabaseArgs, Exit, Failure, Millis,
     connection::{ConnectionArgs, Session},
-    output,
+    output, words,
 };
 use crate::{
     chain::Head,
@@ -30,7 +30,7 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub struct RaiseFloorArgs {
     /// Why, for the history
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = words::reason)]
     reason: String,
 
     /// The file with the checkpoint that is ahead of the history, if no server has found it yet
@@ -47,23 +47,20 @@ pub struct RaiseFloorArgs {
 
 /// Runs `baton raise-floor`.
 pub async fn raise_floor(args: RaiseFloorArgs) -> Result<(), Failure> {
-    if args.reason.trim().is_empty() {
-        return Err(Failure::new(Exit::Usage, "--reason is not blank"));
-    }
     let ahead = args.checkpoint.as_deref().map(checkpoint::newest);
     let ahead = ahead
         .transpose()
         .map_err(|error| Failure::caused(Exit::Usage, &error).with_hint("Nothing was done."))?;
     let database = args.database.open().await?;
     let _lock = database.lock()?;
-    if ahead.is_none() && head_of(&database).await?.seq == 0 {
+    let keeping = Keeping::open(&database).await.map_err(KeepError::from)?;
+    if ahead.is_none() && head_of(&keeping.reader()).await?.seq == 0 {
         return Err(Failure::new(
             Exit::Failed,
             "this database has no history: is --database right? If it lost all of it, say so with \
              --checkpoint FILE. Nothing was done.",
         ));
     }
-    let keeping = Keeping::open(&database).await.map_err(KeepError::from)?;
     let raised = keeping.raise_floor(Asker::baton(), args.reason, ahead);
     let entry = raised.await?;
     if args.json {
@@ -95,7 +92,7 @@ pub struct ForgetArgs {
     idle: Millis,
 
     /// Why, for the history [default: not used for so long]
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = words::reason)]
     reason: Option<String>,
 
     /// Print how many as JSON
@@ -122,13 +119,6 @@ pub async fn forget(args: ForgetArgs) -> Result<(), Failure> {
             Exit::Usage,
             format!("--idle is at least {FORGET_IDLE_MS_MIN}ms"),
         ));
-    }
-    if args
-        .reason
-        .as_deref()
-        .is_some_and(|why| why.trim().is_empty())
-    {
-        return Err(Failure::new(Exit::Usage, "--reason is not blank"));
     }
     let wanted = Forget {
         idle_ms: args.idle.0,
@@ -161,7 +151,8 @@ pub async fn forget(args: ForgetArgs) -> Result<(), Failure> {
 /// Makes sure that the server that is asked is the one that serves the file: its
 /// history has the file's last entry.
 async fn serves(session: &Session, database: &Database) -> Result<(), Failure> {
-    let head = head_of(database).await?;
+    let reader = Reader::of(database).await.map_err(KeepError::from)?;
+    let head = head_of(&reader).await?;
     if head.seq == 0 {
         return Ok(());
     }
@@ -183,8 +174,7 @@ async fn serves(session: &Session, database: &Database) -> Result<(), Failure> {
     }
 }
 
-async fn head_of(database: &Database) -> Result<Head, Failure> {
-    let reader = Reader::of(database).await.map_err(KeepError::from)?;
+async fn head_of(reader: &Reader) -> Result<Head, Failure> {
     match reader.end().await {
         Ok(end) => Ok(end.head),
         Err(_) => Err(Failure::new(

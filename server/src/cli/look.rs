@@ -13,7 +13,7 @@ pub async fn look(address: &str) -> Result<Reader, Failure> {
             OpenError::Address(_) => Exit::Usage,
             _ => Exit::Unreachable,
         };
-        Failure::new(exit, chain(&error))
+        Failure::caused(exit, &error)
     })?;
     Reader::of(&database).await.map_err(|error| {
         Failure::new(
@@ -35,15 +35,4 @@ pub fn unread(error: &StoreError) -> Failure {
         ),
         _ => Failure::new(Exit::Unreachable, "the database does not answer"),
     }
-}
-
-/// An error and what is behind it, on one line.
-pub fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(inner) = source {
-        text.push_str(&format!(": {inner}"));
-        source = inner.source();
-    }
-    safe(&text).into_owned()
 }

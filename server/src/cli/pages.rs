@@ -2,7 +2,7 @@
 
 use baton_client::{
     AccessPage, AccessQuery, Answer, Call, HandoverPage, HandoverQuery, LeasePage, LeaseQuery,
-    limits::PAGE_MAX,
+    TenurePage, TenureQuery, limits::PAGE_MAX,
 };
 use serde::de::DeserializeOwned;
 
@@ -53,6 +53,7 @@ macro_rules! paged {
 paged!(LeaseQuery, LeasePage, Call::leases);
 paged!(HandoverQuery, HandoverPage, Call::handovers);
 paged!(AccessQuery, AccessPage, Call::access);
+paged!(TenureQuery, TenurePage, Call::tenures);
 
 /// Prints a page, or all of them from there on; `print` is told which is the
 /// first. Says whether there is more.

@@ -2,14 +2,13 @@
 
 use baton_client::{
     AtQuery, Call, HolderId, LeaseAt, LeaseName, LeaseState, Report, ReportQuery, Tenure,
-    TenureQuery, Timestamp, limits::PAGE_MAX,
+    TenurePage, TenureQuery, Timestamp,
 };
-use serde::Serialize;
 
 use super::{
     Exit, Failure,
     connection::{ConnectionArgs, Session},
-    output,
+    output, pages,
     safe::safe,
     table::{Table, clock, span},
 };
@@ -200,46 +199,40 @@ fn ending(tenure: &Tenure) -> String {
 }
 
 async fn tenures(session: &Session, holder: &HolderId, args: &ReportArgs) -> Result<(), Failure> {
-    let mut query = TenureQuery {
+    let query = TenureQuery {
         holder: holder.clone(),
         from: args.from,
         to: args.to,
-        limit: Some(PAGE_MAX),
+        limit: None,
         cursor: None,
     };
-    let mut first = true;
-    loop {
-        let page = session.send(Call::tenures(&query)).await?.value;
+    let all = pages::each(session, query, true, |answer, first| {
         if args.json {
-            page.items.iter().try_for_each(print_json)?;
-        } else if page.items.is_empty() && first {
-            output::note("The history knows of no such tenure.");
+            output::items(&answer.text)
         } else {
-            let headings = ["FROM", "UNTIL", "LEASE", "GENERATION"];
-            let mut table = if first {
-                Table::new(&headings)
-            } else {
-                Table::bare()
-            };
-            for tenure in &page.items {
-                table.row(vec![
-                    clock(tenure.from),
-                    ending(tenure),
-                    tenure.lease.to_string(),
-                    tenure.generation.to_string(),
-                ]);
-            }
-            output::line(&table.text())?;
+            print_tenures(&answer.value, first)
         }
-        first = false;
-        query.cursor = page.next;
-        if query.cursor.is_none() {
-            return Ok(());
-        }
-    }
+    });
+    all.await.map(drop)
 }
 
-fn print_json(value: &impl Serialize) -> Result<(), Failure> {
-    let text = serde_json::to_string(value);
-    output::json_line(&text.map_err(|error| Failure::new(Exit::Failed, error.to_string()))?)
+fn print_tenures(page: &TenurePage, first: bool) -> Result<(), Failure> {
+    if page.items.is_empty() && first {
+        output::note("The history knows of no such tenure.");
+        return Ok(());
+    }
+    let mut table = if first {
+        Table::new(&["FROM", "UNTIL", "LEASE", "GENERATION"])
+    } else {
+        Table::bare()
+    };
+    for tenure in &page.items {
+        table.row(vec![
+            clock(tenure.from),
+            ending(tenure),
+            tenure.lease.to_string(),
+            tenure.generation.to_string(),
+        ]);
+    }
+    output::line(&table.text())
 }

@@ -1,6 +1,6 @@
 //! Values of arguments that are words of the wire contract, or JSON.
 
-use baton_client::{HandoverEvent, RawJson};
+use baton_client::{HandoverEvent, RawJson, limits::REASON_CHARS_MAX};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::de::DeserializeOwned;
 
@@ -29,6 +29,20 @@ pub fn json_or_word(text: &str) -> Result<RawJson, String> {
     serde_json::from_str(text)
         .or_else(|_| serde_json::value::to_raw_value(text))
         .map_err(|error| error.to_string())
+}
+
+/// An argument that is a reason, for the history.
+pub fn reason(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() {
+        return Err("it is not blank".into());
+    }
+    let chars = text.chars().count();
+    if chars > REASON_CHARS_MAX {
+        return Err(format!(
+            "at most {REASON_CHARS_MAX} characters, not {chars}"
+        ));
+    }
+    Ok(text.to_owned())
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! where the answer begins.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use baton_client::{Generation, Handover, HandoverQuery, HolderId, LeaseName, Order, Timestamp};
+use baton_client::{Generation, HandoverQuery, HolderId, LeaseName, Order, Timestamp};
 
 use super::{
     listing::{BadCursor, page, push_prefix},
@@ -223,9 +223,9 @@ pub fn handover(seq: u64) -> Statement {
     statement
 }
 
-/// The cursor of the page after the one that ends with `last`.
-pub fn handover_cursor(last: &Handover) -> String {
-    URL_SAFE_NO_PAD.encode(last.seq.to_string())
+/// The cursor of the page after the one that ends with this entry.
+pub fn seq_cursor(seq: u64) -> String {
+    URL_SAFE_NO_PAD.encode(seq.to_string())
 }
 
 /// The `seq` in a cursor.

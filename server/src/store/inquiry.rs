@@ -286,7 +286,8 @@ async fn tenures(
     let select = history::handovers(&grants).unwrap_or_default();
     let mut grants = reading.handovers(select).await?;
     let more = listing::cut(&mut grants, query.limit);
-    let next = grants.last().filter(|_| more).map(history::handover_cursor);
+    let next = grants.last().filter(|_| more);
+    let next = next.map(|entry| history::seq_cursor(entry.seq));
     // Somebody else's grant after this holder's lapse has it on the other side.
     let own = grants
         .into_iter()

@@ -21,7 +21,7 @@ use crate::{
 };
 
 use super::{
-    LogEnd, Store,
+    LogEnd, Reader, Store,
     backend::{Backend, Busy, DbResult, End, Lock, Transaction},
     history, listing, sql,
 };
@@ -94,6 +94,11 @@ impl Keeping {
         Ok(Self {
             backend: super::backend_of(database).await?,
         })
+    }
+
+    /// The way to read the same log.
+    pub fn reader(&self) -> Reader {
+        Reader::new(self.backend.clone())
     }
 
     pub(super) fn on(backend: Arc<dyn Backend>) -> Self {
@@ -367,7 +372,7 @@ async fn is_answered(tx: &mut dyn Transaction, seen: &Seen) -> DbResult<bool> {
         if !more {
             return Ok(false);
         }
-        query.cursor = raised.last().map(history::handover_cursor);
+        query.cursor = raised.last().map(|entry| history::seq_cursor(entry.seq));
     }
 }
 

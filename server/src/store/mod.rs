@@ -54,7 +54,9 @@ use crate::{
 };
 
 pub use checked::VerifiedTo;
+pub(crate) use history::{read_seq_cursor, seq_cursor};
 pub use listing::BadCursor;
+pub(crate) use listing::{cut, page};
 pub use queue::Failure;
 pub use reader::{LogEnd, Reader};
 pub(crate) use statement::bind_all;
@@ -425,7 +427,8 @@ impl Store {
         };
         let (mut items, now) = in_time(read).await.map_err(read_failed)?;
         let more = listing::cut(&mut items, query.limit);
-        let next = items.last().filter(|_| more).map(history::handover_cursor);
+        let next = items.last().filter(|_| more);
+        let next = next.map(|entry| history::seq_cursor(entry.seq));
         Ok(HandoverPage { items, next, now })
     }
 
