@@ -54,8 +54,12 @@ impl Reporter {
     }
 
     /// The next entry of the lease, beginning with the grant of the tenure that was
-    /// open at `from`, and before `to`.
+    /// open at `from`, and before `to`; or one that raised every generation.
     pub fn push(&mut self, entry: &Handover) {
+        if entry.lease.is_none() && self.born.is_none() {
+            // The lease was not there yet.
+            return;
+        }
         self.born.get_or_insert(entry.at);
         if entry.at >= self.from {
             *self.events.entry(entry.event.to_string()).or_default() += 1;

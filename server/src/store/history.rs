@@ -213,6 +213,31 @@ pub fn open_at(holder: &HolderId, time: Timestamp) -> Statement {
     statement
 }
 
+/// The grants of a holder, of those after one `seq` and before another, from before
+/// a time, that nothing on the same lease had ended by the other.
+pub fn open_between(holder: &HolderId, time: Timestamp, after: u64, before: u64) -> Statement {
+    let before = Arg::Int(Some(before as i64));
+    let mut statement = Statement::new("select ");
+    statement
+        .push(HANDOVER_COLUMNS)
+        .push(" from handovers as begun where holder = ")
+        .bind(Arg::text(holder))
+        .push(" and event = 'granted' and seq > ")
+        .bind(Arg::Int(Some(after as i64)))
+        .push(" and seq < ")
+        .bind(before.clone())
+        .push(" and at < ")
+        .bind(Arg::Int(Some(time.micros())))
+        .push(
+            " and not exists (select 1 from handovers as ended where ended.lease = begun.lease \
+             and ended.seq > begun.seq and ended.event in ('granted', 'released', 'forced') \
+             and ended.seq < ",
+        )
+        .bind(before)
+        .push(") order by lease");
+    statement
+}
+
 /// One entry.
 pub fn handover(seq: u64) -> Statement {
     let mut statement = Statement::new("select ");

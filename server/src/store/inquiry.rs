@@ -16,7 +16,7 @@ use crate::{
 use super::{
     ListError, Reader, StoreError,
     backend::{DbResult, Reading},
-    history, in_time, listing, read_failed,
+    history, in_time, listing, raises, read_failed,
 };
 
 /// Entries in one read.
@@ -81,11 +81,16 @@ impl Reader {
             let page = async {
                 let mut reading = self.backend.read().await?;
                 let select = history::stretch(&filter, after, upto, PAGE);
-                reading.handovers(select).await
+                let page = reading.handovers(select).await?;
+                let full = page.len() as u64 == PAGE;
+                let end = page.last().filter(|_| full).map_or(upto, |last| last.seq);
+                let raises = raises::between(reading.as_mut(), after, end, filter.to).await?;
+                Ok((page, full, raises))
             };
-            let page = in_time(page).await.map_err(read_failed)?;
-            page.iter().for_each(|entry| reporter.push(entry));
-            let full = page.len() as u64 == PAGE;
+            let (page, full, raises) = in_time(page).await.map_err(read_failed)?;
+            let mut both: Vec<&Handover> = page.iter().chain(&raises).collect();
+            both.sort_by_key(|entry| entry.seq);
+            both.into_iter().for_each(|entry| reporter.push(entry));
             last = page.into_iter().next_back().or(last);
             match last.as_ref().filter(|_| full) {
                 Some(last) => after = last.seq,
@@ -115,24 +120,12 @@ impl Reader {
         let read = async {
             let mut reading = self.backend.read().await?;
             let now = reading.now().await?;
-            let (mut tenures, next) = tenures(reading.as_mut(), query, cursor, self, now).await?;
-            let mut items = Vec::with_capacity(tenures.len());
-            if !tenures.is_empty() {
-                let keys = tenures.iter().map(|t| (&t.lease, t.generation));
-                let ends = reading.handovers(history::of_tenures(keys)).await?;
-                let mut by_tenure: BTreeMap<(LeaseName, Generation), Vec<Handover>> =
-                    BTreeMap::new();
-                for entry in ends {
-                    if let Some(lease) = &entry.lease {
-                        let key = (lease.clone(), entry.previous_generation);
-                        by_tenure.entry(key).or_default().push(entry);
-                    }
-                }
-                for tenure in tenures.drain(..) {
-                    let key = (tenure.lease.clone(), tenure.generation);
-                    let entries = by_tenure.remove(&key).unwrap_or_default();
-                    items.push(followed(tenure, &entries));
-                }
+            let (begun, next) = tenures(reading.as_mut(), query, cursor, self, now).await?;
+            let mut items = followed_all(reading.as_mut(), begun).await?;
+            if let Some(from) = query.from {
+                // What lapsed before that, and was ended later, was over.
+                let is_over = |tenure: &Tenure| tenure.until.is_some_and(|until| until <= from);
+                items.retain(|tenure| tenure.from >= from || !is_over(tenure));
             }
             Ok(TenurePage { items, next, now })
         };
@@ -140,10 +133,69 @@ impl Reader {
     }
 }
 
-/// A tenure with what became of it.
-fn followed(tenure: Tenure, entries: &[Handover]) -> Tenure {
-    let mut tenures = Tenures::from(tenure.clone());
+/// A tenure as it began.
+struct Begun {
+    tenure: Tenure,
+    /// An entry after which it was open; `None` if it is open now.
+    open_at: Option<u64>,
+}
+
+impl Begun {
+    fn new(lease: LeaseName, holder: HolderId, generation: Generation, from: Timestamp) -> Self {
+        Self {
+            tenure: Tenure {
+                lease,
+                holder,
+                generation,
+                from,
+                until: None,
+                ended: None,
+                lapsed_ms: 0,
+            },
+            open_at: None,
+        }
+    }
+
+    fn open_at(mut self, seq: u64) -> Self {
+        self.open_at = Some(seq);
+        self
+    }
+}
+
+/// Tenures with what became of them.
+async fn followed_all(reading: &mut dyn Reading, begun: Vec<Begun>) -> DbResult<Vec<Tenure>> {
+    if begun.is_empty() {
+        return Ok(Vec::new());
+    }
+    let keys = begun.iter().map(|b| (&b.tenure.lease, b.tenure.generation));
+    let entries = reading.handovers(history::of_tenures(keys)).await?;
+    let mut by_tenure: BTreeMap<(LeaseName, Generation), Vec<Handover>> = BTreeMap::new();
     for entry in entries {
+        if let Some(lease) = &entry.lease {
+            let key = (lease.clone(), entry.previous_generation);
+            by_tenure.entry(key).or_default().push(entry);
+        }
+    }
+    let raises = match begun.iter().filter_map(|begun| begun.open_at).min() {
+        Some(first) => raises::between(reading, first, raises::TO_THE_END, None).await?,
+        None => Vec::new(),
+    };
+    let followed = begun.into_iter().map(|Begun { tenure, open_at }| {
+        let key = (tenure.lease.clone(), tenure.generation);
+        let mut entries = by_tenure.remove(&key).unwrap_or_default();
+        let raise = open_at.map(|seq| raises.partition_point(|raise| raise.seq <= seq));
+        let raise = raise.and_then(|place| raises.get(place).cloned());
+        entries.extend(raise);
+        followed(tenure, entries)
+    });
+    Ok(followed.collect())
+}
+
+/// A tenure with what became of it.
+fn followed(tenure: Tenure, mut entries: Vec<Handover>) -> Tenure {
+    entries.sort_by_key(|entry| entry.seq);
+    let mut tenures = Tenures::from(tenure.clone());
+    for entry in &entries {
         if let Some(over) = tenures.follow(entry).over {
             return over;
         }
@@ -230,25 +282,26 @@ async fn held_at(
     };
     answer.seq = Some(last.seq);
     answer.generation = last.generation;
+    let raises = raises::between(reading, last.seq, raises::TO_THE_END, Some(after)).await?;
+    if let Some(raise) = raises.last() {
+        // Whoever held it then does no longer.
+        answer.seq = Some(raise.seq);
+        answer.generation = raises::raised(last.generation, raises.len());
+        return Ok(Some(answer));
+    }
     let Some(holder) = &last.holder else {
         return Ok(Some(answer));
     };
     let grant = grant_until(reading, lease, last.seq).await?;
     let grant = grant.filter(|grant| grant.generation == last.generation);
     let from = grant.as_ref().map(|grant| grant.at);
-    let tenure = Tenure {
-        lease: lease.clone(),
-        holder: holder.clone(),
-        generation: last.generation,
-        // An archived grant is known by what ended the tenure.
-        from: from.or(last.held_from).unwrap_or(last.at),
-        until: None,
-        ended: None,
-        lapsed_ms: 0,
-    };
+    // An archived grant is known by what ended the tenure.
+    let from = from.or(last.held_from).unwrap_or(last.at);
+    let begun = Begun::new(lease.clone(), holder.clone(), last.generation, from);
     let since = grant.map_or(0, |grant| grant.seq);
     let entries = history::of_tenure(lease, last.generation, since, PAGE);
-    let entries = reading.handovers(entries).await?;
+    let mut entries = reading.handovers(entries).await?;
+    entries.extend(raises::first_after(reading, last.seq).await?);
     let lapse = lapses_at(reading, lease, last.generation, last.seq).await?;
     let lapsed = last.event == HandoverEvent::Lapsed || lapse.is_some_and(|at| at <= time);
     answer.state = if lapsed {
@@ -256,7 +309,7 @@ async fn held_at(
     } else {
         LeaseState::Held
     };
-    answer.tenure = Some(followed(tenure, &entries));
+    answer.tenure = Some(followed(begun.tenure, entries));
     Ok(Some(answer))
 }
 
@@ -267,11 +320,11 @@ async fn tenures(
     cursor: Option<i64>,
     reader: &Reader,
     now: Timestamp,
-) -> DbResult<(Vec<Tenure>, Option<String>)> {
+) -> DbResult<(Vec<Begun>, Option<String>)> {
     let mut tenures = Vec::new();
     if let (Some(from), None) = (query.from, cursor) {
         tenures = open_at(reading, &query.holder, from, reader, now).await?;
-        tenures.retain(|tenure| query.to.is_none_or(|to| tenure.from < to));
+        tenures.retain(|begun| query.to.is_none_or(|to| begun.tenure.from < to));
     }
     let grants = HandoverQuery {
         holder: Some(query.holder.to_string()),
@@ -293,15 +346,8 @@ async fn tenures(
         .into_iter()
         .filter(|grant| grant.holder.as_ref() == Some(&query.holder));
     tenures.extend(own.filter_map(|grant| {
-        Some(Tenure {
-            lease: grant.lease?,
-            holder: grant.holder?,
-            generation: grant.generation,
-            from: grant.at,
-            until: None,
-            ended: None,
-            lapsed_ms: 0,
-        })
+        let begun = Begun::new(grant.lease?, grant.holder?, grant.generation, grant.at);
+        Some(begun.open_at(grant.seq))
     }));
     Ok((tenures, next))
 }
@@ -313,11 +359,21 @@ async fn open_at(
     time: Timestamp,
     reader: &Reader,
     now: Timestamp,
-) -> DbResult<Vec<Tenure>> {
-    let mut open: BTreeMap<(LeaseName, Generation), Timestamp> = BTreeMap::new();
+) -> DbResult<Vec<Begun>> {
+    let mut open: BTreeMap<(LeaseName, Generation), Begun> = BTreeMap::new();
+    let mut insert = |begun: Begun| {
+        let key = (begun.tenure.lease.clone(), begun.tenure.generation);
+        open.insert(key, begun);
+    };
+    let begun = |lease, generation, from| Begun::new(lease, holder.clone(), generation, from);
     for entry in reading.handovers(history::open_at(holder, time)).await? {
         if let (Some(lease), Some(from)) = (entry.lease, entry.held_from) {
-            open.insert((lease, entry.previous_generation), from);
+            insert(begun(lease, entry.previous_generation, from).open_at(entry.seq));
+        }
+    }
+    for grant in raises::ended_after(reading, holder, time).await? {
+        if let Some(lease) = grant.lease {
+            insert(begun(lease, grant.generation, grant.at).open_at(grant.seq));
         }
     }
     // And those that go on, of which the log has not said how they end.
@@ -338,17 +394,8 @@ async fn open_at(
             continue;
         };
         if tenure.granted_at < time && tenure.expires_at > time {
-            open.insert((name, generation), tenure.granted_at);
+            insert(begun(name, generation, tenure.granted_at));
         }
     }
-    let tenure = |((lease, generation), from)| Tenure {
-        lease,
-        holder: holder.clone(),
-        generation,
-        from,
-        until: None,
-        ended: None,
-        lapsed_ms: 0,
-    };
-    Ok(open.into_iter().map(tenure).collect())
+    Ok(open.into_values().collect())
 }

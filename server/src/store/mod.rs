@@ -23,6 +23,7 @@ mod play;
 mod postgres;
 mod postgres_renew;
 mod queue;
+mod raises;
 mod reader;
 mod record;
 mod renew;

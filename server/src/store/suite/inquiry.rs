@@ -1,13 +1,17 @@
 //! What an auditor asks, against what happened.
 
-use baton_client::{LeaseAt, LeaseState, Report, ReportQuery, Tenure, TenureQuery, Timestamp};
+use baton_client::{
+    HandoverEvent, LeaseAt, LeaseState, Report, ReportQuery, Tenure, TenureQuery, Timestamp,
+};
 
 use super::{ask::*, *};
+use crate::rules::keeping::RAISED_BY;
 
 on_both_databases![
     who_held_it_is_told_for_every_moment,
     a_report_adds_up,
     a_holder_s_tenures_are_found_whenever_they_began,
+    raising_everything_ended_what_was_open,
 ];
 
 /// Just before and after a time.
@@ -255,4 +259,124 @@ async fn a_holder_s_tenures_are_found_whenever_they_began(database: TestDatabase
             assert_eq!(found, expected, "from {from} to {to}");
         }
     }
+}
+
+/// Raises every generation, as after a restored backup.
+async fn raise(store: &Store) -> Handover {
+    let keeping = store.keeping();
+    let raised = keeping.raise_floor(ana(), "restored".into(), None);
+    raised.await.expect("nobody locks anything")
+}
+
+async fn raising_everything_ended_what_was_open(database: TestDatabase) {
+    let store = database.store().await;
+    let ended = |tenure: &Tenure| (tenure.until, tenure.ended);
+    // One before anything was there, and one that ended other tenures before.
+    raise(&store).await;
+    store.take("older", "a").await;
+    let earlier = raise(&store).await;
+    store.take("db", "a").await;
+    store.take("idle", "a").await;
+    store.take("left", "a").await;
+    let number = store.row("left").await.generation.get();
+    store
+        .ask("left", release("a", number))
+        .await
+        .expect("is held");
+    store
+        .ask("brief", acquire(taking_for("a", 100)))
+        .await
+        .expect("is free");
+    eventually("the lapse", || async {
+        (store.log_of("brief").await.len() == 2).then_some(())
+    })
+    .await;
+    let raised = raise(&store).await;
+    store.take("db", "b").await;
+    let db = store.log_of("db").await;
+    let (granted, next) = (&db[0], &db[1]);
+
+    // Who held it?
+    let over = (Some(raised.at), Some(HandoverEvent::FloorRaised));
+    for time in [granted.at, near(raised.at, -1)] {
+        let answer = at(&store, "db", time).await;
+        assert_eq!((answer.state, who(&answer)), (LeaseState::Held, Some("a")));
+        assert_eq!(answer.tenure.as_ref().map(ended), Some(over));
+    }
+    for (lease, time) in [
+        ("db", raised.at),
+        ("db", near(next.at, -1)),
+        ("idle", next.at),
+        ("brief", raised.at),
+    ] {
+        let answer = at(&store, lease, time).await;
+        assert_eq!(
+            (answer.state, who(&answer)),
+            (LeaseState::Free, None),
+            "{lease}"
+        );
+        assert_eq!(answer.seq, Some(raised.seq), "{lease}");
+        let before = at(&store, lease, near(raised.at, -1)).await.generation;
+        assert_eq!(answer.generation.get(), before.get() + RAISED_BY, "{lease}");
+    }
+    let answer = at(&store, "db", next.at).await;
+    assert_eq!(
+        (who(&answer), answer.generation),
+        (Some("b"), next.generation)
+    );
+    let answer = at(&store, "older", next.at).await;
+    assert_eq!(answer.generation.get(), RAISED_BY + 1 + 2 * RAISED_BY);
+    let lapsed = at(&store, "brief", near(raised.at, -1)).await;
+    let lapse = store.log_of("brief").await[1].held_until;
+    assert_eq!(lapsed.state, LeaseState::Lapsed);
+    let tenure = lapsed.tenure.expect("it stood lapsed");
+    assert_eq!(ended(&tenure), (lapse, Some(HandoverEvent::FloorRaised)));
+
+    // How did it fare?
+    let end = near(next.at, 1_000);
+    eventually("the end is past", || async {
+        (store.now().await.expect("it answers") >= end).then_some(())
+    })
+    .await;
+    let whole = report(&store, Timestamp::from_micros(0), end).await;
+    let gap_us = next.at.micros() - raised.at.micros();
+    assert_eq!(whole.unheld_ms, gap_us as u64 / 1_000);
+    assert_eq!((whole.gaps, whole.tenures), (1, 2));
+    assert_eq!(whole.mean_gap_ms, Some(gap_us as u64 / 1_000));
+    assert_eq!(whole.events["floor_raised"], 1);
+    assert_eq!(whole.events["granted"], 2);
+    // It was over before that time, and nobody came.
+    let query = ReportQuery {
+        from: near(raised.at, 1),
+        to: end,
+    };
+    let idle = store.reader().report(&name("idle"), &query).await;
+    let idle = idle.expect("it answers").expect("the lease is known");
+    assert_eq!((idle.held_ms, idle.tenures, idle.gaps), (0, 0, 1));
+    assert_eq!(idle.longest_gap.expect("there is one").from, raised.at);
+
+    // What did they hold?
+    let of = |tenures: Vec<Tenure>| -> Vec<(String, Option<Timestamp>)> {
+        let told = tenures.iter().map(|t| (t.lease.to_string(), t.until));
+        let mut told: Vec<_> = told.collect();
+        told.sort();
+        told
+    };
+    let left = store.log_of("left").await[1].held_until;
+    let some = |lease: &str, until| (lease.to_owned(), until);
+    let all = [
+        some("brief", lapse),
+        some("db", Some(raised.at)),
+        some("idle", Some(raised.at)),
+        some("left", left),
+        some("older", Some(earlier.at)),
+    ];
+    assert_eq!(of(tenures(&store, "a", None, None).await), all);
+    let from = Some(near(raised.at, -1));
+    assert_eq!(of(tenures(&store, "a", from, None).await), all[1..3]);
+    let none = of(tenures(&store, "a", Some(raised.at), None).await);
+    assert_eq!(none, []);
+    let from = Some(near(earlier.at, -1));
+    assert_eq!(of(tenures(&store, "a", from, None).await), all);
+    store.verify().await;
 }
