@@ -115,6 +115,29 @@ test('the picture shows the time that the address asks for', async ({ page, serv
   await expect(page.locator('main')).toContainText('Nothing happened in this time');
 });
 
+test('a raised floor ends what was held', async ({ page, server }) => {
+  const first = await server.holder.acquire(freshLease('raised'), 'replica-a', { ttl_ms: 600_000 });
+  await server.raiseFloor('restored last night’s backup');
+  await open(page, first.lease);
+  const tenures = page.locator('.tenures tbody tr');
+  await page.getByText('The same as a table').click();
+  await expect(tenures).toHaveCount(1);
+  await expect(tenures.first()).toContainText('ended as every generation was raised');
+  await expect(page.locator('.timeline .open')).toHaveCount(0);
+  await server.holder.acquire(first.lease, 'replica-b');
+  await expect(tenures).toHaveCount(2);
+  const rows = page.locator('.entries tbody tr');
+  await expect(rows).toHaveCount(3);
+  await expect(rows.nth(1)).toContainText('Floor raised');
+  await expect(rows.nth(1)).toContainText('all + 2^32');
+  // What was heard is what is read.
+  await page.reload();
+  await isLive(page);
+  await page.getByText('The same as a table').click();
+  await expect(tenures).toHaveCount(2);
+  await expect(tenures.nth(1)).toContainText('ended as every generation was raised');
+});
+
 test('hostile text is text here, too', async ({ page, server }) => {
   const operator = await server.operator();
   const text = '</script><script>window.harmed = 1</script><img src=x onerror="window.harmed = 2">\u202e🦊';

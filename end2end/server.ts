@@ -87,6 +87,14 @@ export class Server {
     return stopped;
   }
 
+  /** Raises every generation, as after a restored backup, while the server is away. */
+  async raiseFloor(reason: string): Promise<void> {
+    await this.kill();
+    const args = ['raise-floor', '--reason', reason, '--database', this.database];
+    await promisify(execFile)(PROGRAM, args, { cwd: this.folder });
+    await this.start();
+  }
+
   /** A token made by the command line, beside the running server. */
   async token(role: string): Promise<string> {
     const args = ['token', 'create', '--name', `${role}-${randomBytes(4).toString('hex')}`, '--role', role];

@@ -64,11 +64,12 @@ pub struct LeasesView {
 pub struct LeaseView {
     /// The lease, with its payload.
     pub lease: Lease,
-    /// Its entries in the window that was asked for, oldest first.
+    /// Its entries in the window that was asked for, and those that raised it with
+    /// all others, oldest first.
     pub entries: Vec<Entry>,
     /// There are more in the window, older than these.
     pub more: bool,
-    /// The last entry before the window.
+    /// The last of them before the window.
     pub before: Option<Entry>,
     /// The entry of the act that is followed.
     pub act: Option<Entry>,

@@ -43,6 +43,11 @@ pub fn EntryRow(entry: Entry, with_lease: bool) -> impl IntoView {
         actor,
         ..
     } = entry;
+    // Among a lease's own entries, one about all leases has no generation of its own.
+    let generation = match lease {
+        None if !with_lease => "all + 2^32".to_owned(),
+        _ => generation.to_string(),
+    };
     let of = with_lease.then(|| {
         let name = match lease {
             Some(lease) => Either::Left(view! {
@@ -74,7 +79,7 @@ pub fn EntryRow(entry: Entry, with_lease: bool) -> impl IntoView {
                 <span class=format!("state {}", event_class(event))>{event_words(event)}</span>
             </td>
             <td role="cell" class="num" data-label="Generation">
-                {generation.to_string()}
+                {generation}
             </td>
             <td role="cell" class="after" data-label="Holder after">
                 <bdi class="holder-name" class:none=!has title=holder.clone()>

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use baton_client::{Lease, LeaseName, Timestamp, limits::PAGE_DEFAULT};
+use baton_client::{HandoverEvent, Lease, LeaseName, Timestamp, limits::PAGE_DEFAULT};
 use leptos::prelude::*;
 
 use crate::{
@@ -65,7 +65,8 @@ pub struct Row {
 pub struct OneLease {
     /// The lease as it is.
     pub lease: RwSignal<Lease>,
-    /// Its entries in the window, oldest first.
+    /// Its entries in the window and those that raised it with all others, oldest
+    /// first.
     pub entries: RwSignal<Vec<Entry>>,
     /// What stands before them.
     pub before: StoredValue<Option<Entry>>,
@@ -116,9 +117,10 @@ impl OneLease {
     }
 
     fn log(&self, entry: Entry) {
-        let is_own = self
-            .lease
-            .with_untracked(|lease| entry.lease.as_ref() == Some(&lease.lease));
+        let is_own = entry.event == HandoverEvent::FloorRaised
+            || self
+                .lease
+                .with_untracked(|lease| entry.lease.as_ref() == Some(&lease.lease));
         let is_new = self
             .entries
             .with_untracked(|entries| entries.last().is_none_or(|last| last.seq < entry.seq));

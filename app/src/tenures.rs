@@ -17,7 +17,9 @@ pub enum End {
     Released,
     /// An operator, or a step-down's deadline, took it away.
     Forced,
-    /// No entry of its own says how: every generation was raised.
+    /// Every generation was raised.
+    Raised,
+    /// No entry that is known says how.
     Unknown,
 }
 
@@ -30,6 +32,7 @@ impl End {
             Self::Taken => "lapsed, then taken over",
             Self::Released => "released",
             Self::Forced => "forced",
+            Self::Raised => "ended as every generation was raised",
             Self::Unknown => "ended",
         }
     }
@@ -54,9 +57,9 @@ pub struct Tenure {
     pub seq: u64,
 }
 
-/// The tenures that `entries` (oldest first) speak of, oldest first. `before`
-/// is the entry before them, if there is one; `free` says that nobody has the
-/// lease after them.
+/// The tenures that `entries` (oldest first) speak of, oldest first: those of the
+/// lease, and those that raised every generation. `before` is the entry before
+/// them, if there is one; `free` says that nobody has the lease after them.
 pub fn tenures(before: Option<&Entry>, entries: &[Entry], free: bool) -> Vec<Tenure> {
     let mut tenures = Vec::new();
     let mut current: Option<Tenure> = None;
@@ -114,6 +117,14 @@ pub fn tenures(before: Option<&Entry>, entries: &[Entry], free: bool) -> Vec<Ten
                         HandoverEvent::Forced => End::Forced,
                         _ => End::Released,
                     };
+                    tenures.push(tenure);
+                }
+            }
+            HandoverEvent::FloorRaised => {
+                if let Some(mut tenure) = current.take() {
+                    // One that stood lapsed was over then.
+                    tenure.until = tenure.until.or(Some(entry.at));
+                    tenure.end = End::Raised;
                     tenures.push(tenure);
                 }
             }
@@ -248,7 +259,35 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_raised_floor_ends_what_no_entry_ends() {
+    fn a_raised_floor_ends_what_was_open() {
+        let raised = |s| Entry {
+            lease: None,
+            ..entry(s, "floor_raised", 1 << 32, None, None, None)
+        };
+        let entries = [
+            entry(0, "granted", 1, Some("a"), None, None),
+            raised(10),
+            entry(20, "granted", 7, Some("b"), None, None),
+            entry(30, "lapsed", 7, Some("b"), Some("b"), Some((20, 29))),
+            raised(40),
+        ];
+        assert_eq!(
+            story(&tenures(None, &entries, true)),
+            [
+                "a 1 Some(0)-Some(10) Raised []",
+                "b 7 Some(20)-Some(29) Raised [29]",
+            ]
+        );
+        // What it ended before the window is not in it.
+        assert_eq!(
+            story(&tenures(Some(&raised(10)), &entries[2..3], false)),
+            ["b 7 Some(20)-None Open []"]
+        );
+        assert!(tenures(Some(&raised(10)), &[], true).is_empty());
+    }
+
+    #[test]
+    fn what_no_known_entry_ends_is_over_when_nobody_has_it() {
         let entries = [entry(0, "granted", 1, Some("a"), None, None)];
         assert_eq!(
             story(&tenures(None, &entries, true)),

@@ -27,7 +27,8 @@ struct Collected {
     end: LogEnd,
     /// How many the filter selects, and the last of them.
     tally: Tally,
-    /// All of the leases' entries, oldest first.
+    /// All of the leases' entries, and those that raised them with all others, oldest
+    /// first.
     entries: Vec<Handover>,
 }
 
@@ -63,6 +64,15 @@ pub async fn postmortem(
         if entries.len() > ENTRIES_MAX {
             return Err(ExportError::TooLong { max: ENTRIES_MAX });
         }
+    }
+    let seqs = entries.iter().map(|entry| entry.seq);
+    if let (Some(first), Some(last)) = (seqs.clone().min(), seqs.max()) {
+        // What ended all tenures in between.
+        let raises = reader
+            .raises(first, None)
+            .await
+            .map_err(ExportError::Store)?;
+        entries.extend(raises.into_iter().filter(|raise| raise.seq < last));
     }
     entries.sort_by_key(|entry| entry.seq);
     let collected = Collected {
@@ -154,22 +164,35 @@ impl Collected {
     }
 
     fn gaps(&self) -> Vec<Gap> {
+        let mut last: BTreeMap<&LeaseName, u64> = BTreeMap::new();
+        for entry in &self.entries {
+            last.extend(entry.lease.as_ref().map(|lease| (lease, entry.seq)));
+        }
         let mut leases: BTreeMap<&LeaseName, (Tenures, Option<Timestamp>)> = BTreeMap::new();
         let mut gaps = Vec::new();
         for entry in &self.entries {
-            let Some(name) = &entry.lease else { continue };
-            let (tenures, since) = leases.entry(name).or_default();
-            for turn in tenures.follow(entry).turns {
-                match turn {
-                    Turn::Unheld(at) => *since = Some(at),
-                    Turn::Held(at) => {
-                        let ended = since.take().filter(|since| *since < at);
-                        gaps.extend(ended.map(|from| Gap {
-                            lease: name.clone(),
-                            from,
-                            until: Some(at),
-                            next: entry.holder.clone(),
-                        }));
+            let concerned: Vec<&LeaseName> = match &entry.lease {
+                Some(lease) => vec![lease],
+                // A lease whose story was over is not followed any more.
+                None => {
+                    let goes_on = |lease: &&&LeaseName| last.get(*lease) > Some(&entry.seq);
+                    leases.keys().filter(goes_on).copied().collect()
+                }
+            };
+            for name in concerned {
+                let (tenures, since) = leases.entry(name).or_default();
+                for turn in tenures.follow(entry).turns {
+                    match turn {
+                        Turn::Unheld(at) => *since = Some(at),
+                        Turn::Held(at) => {
+                            let ended = since.take().filter(|since| *since < at);
+                            gaps.extend(ended.map(|from| Gap {
+                                lease: name.clone(),
+                                from,
+                                until: Some(at),
+                                next: entry.holder.clone(),
+                            }));
+                        }
                     }
                 }
             }
@@ -292,7 +315,7 @@ impl Collected {
                 &[
                     entry.seq.to_string(),
                     entry.at.to_string(),
-                    plain(entry.lease.as_ref().map_or("", |lease| lease.as_str())),
+                    plain(entry.lease.as_ref().map_or("all", |lease| lease.as_str())),
                     plain(entry.event.as_str()),
                     entry.generation.to_string(),
                     holder(&entry.holder),

@@ -1,6 +1,6 @@
 //! What the pages read, for one request and whoever sent it.
 
-use std::sync::Arc;
+use std::{cmp::Reverse, sync::Arc};
 
 use axum::http::HeaderMap;
 use baton_app::{
@@ -87,10 +87,20 @@ impl Behind {
         };
         let page = store.handovers(&of(from, to, ENTRIES_MAX as u64)).await?;
         let more = page.next.is_some();
-        let before = match from {
+        let mut entries = page.items;
+        let mut before = match from {
             Some(from) if !more => store.handovers(&of(None, Some(from), 1)).await?.items.pop(),
             _ => None,
         };
+        // Since the lease is told of, it may have been raised with all others.
+        let oldest = before.as_ref().or(entries.last());
+        if let Some(seq) = oldest.map(|oldest| oldest.seq) {
+            let mut raises = store.reader().raises(seq, to).await?;
+            let earlier = raises.partition_point(|raise| from.is_some_and(|from| raise.at < from));
+            before = raises.drain(..earlier).next_back().or(before);
+            entries.extend(raises);
+            entries.sort_by_key(|entry| Reverse(entry.seq));
+        }
         let act = match asked.after {
             Some(seq) => store.handover(seq).await?,
             None => None,
@@ -98,7 +108,7 @@ impl Behind {
         let act = act.filter(|act| act.lease.as_ref() == Some(&asked.lease));
         Ok(LeaseView {
             lease,
-            entries: page.items.into_iter().rev().map(Entry::from).collect(),
+            entries: entries.into_iter().rev().map(Entry::from).collect(),
             more,
             before: before.map(Entry::from),
             act: act.map(Entry::from),

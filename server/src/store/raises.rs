@@ -17,25 +17,18 @@ const PAGE: u64 = 500;
 pub const TO_THE_END: u64 = i64::MAX.unsigned_abs();
 
 impl Reader {
-    /// The entries about all leases that ended tenures, of those after one `seq`, at
-    /// or after `from` and before `to`, oldest first.
+    /// Those after a `seq`, before a time, oldest first.
     ///
     /// # Errors
     /// The database does not answer.
     pub async fn raises(
         &self,
         after: u64,
-        from: Option<Timestamp>,
         to: Option<Timestamp>,
     ) -> Result<Vec<Handover>, StoreError> {
-        let query = HandoverQuery {
-            from,
-            to,
-            ..raising()
-        };
         let read = async {
             let mut reading = self.backend.read().await?;
-            read(reading.as_mut(), &query, after, TO_THE_END).await
+            between(reading.as_mut(), after, TO_THE_END, to).await
         };
         in_time(read).await.map_err(read_failed)
     }
@@ -44,12 +37,22 @@ impl Reader {
 /// Those after one `seq` and up to another, before a time, oldest first.
 pub async fn between(
     reading: &mut dyn Reading,
-    after: u64,
+    mut after: u64,
     upto: u64,
     to: Option<Timestamp>,
 ) -> DbResult<Vec<Handover>> {
     let query = HandoverQuery { to, ..raising() };
-    read(reading, &query, after, upto).await
+    let mut raises = Vec::new();
+    loop {
+        let select = history::stretch(&query, after, upto, PAGE);
+        let page = reading.handovers(select).await?;
+        let full = page.len() as u64 == PAGE;
+        raises.extend(page);
+        match raises.last().filter(|_| full) {
+            Some(last) => after = last.seq,
+            None => return Ok(raises),
+        }
+    }
 }
 
 /// The first one after a `seq`.
@@ -92,24 +95,5 @@ fn raising() -> HandoverQuery {
     HandoverQuery {
         event: Some(HandoverEvent::FloorRaised),
         ..HandoverQuery::default()
-    }
-}
-
-async fn read(
-    reading: &mut dyn Reading,
-    query: &HandoverQuery,
-    mut after: u64,
-    upto: u64,
-) -> DbResult<Vec<Handover>> {
-    let mut raises = Vec::new();
-    loop {
-        let select = history::stretch(query, after, upto, PAGE);
-        let page = reading.handovers(select).await?;
-        let full = page.len() as u64 == PAGE;
-        raises.extend(page);
-        match raises.last().filter(|_| full) {
-            Some(last) => after = last.seq,
-            None => return Ok(raises),
-        }
     }
 }

@@ -17,6 +17,7 @@ on_both_databases![
     a_slow_reader_holds_nothing,
     an_empty_log_can_be_exported,
     an_incident_is_told_for_people,
+    a_raised_floor_ends_what_an_incident_tells_of,
 ];
 
 /// Different enough that every filter finds something and leaves something out.
@@ -329,4 +330,38 @@ async fn an_incident_is_told_for_people(database: TestDatabase) {
         text.contains("Nothing matches.") && text.contains("Nobody."),
         "{text}"
     );
+}
+
+async fn a_raised_floor_ends_what_an_incident_tells_of(database: TestDatabase) {
+    let store = database.store().await;
+    store.take("db", "a").await;
+    store.take("held", "x").await;
+    let keeping = store.keeping();
+    let raised = keeping.raise_floor(ana(), "restored".into(), None);
+    let raised = raised.await.expect("nobody locks anything");
+    store.take("db", "b").await;
+    let taken = &store.log_of("db").await[1];
+    let asked = ExportQuery {
+        format: Some(ExportFormat::Md),
+        to: Some(raised.at),
+        ..ExportQuery::default()
+    };
+    let text_of = async |asked: &ExportQuery| {
+        let export = Export::begin(store.reader(), asked).await;
+        let (text, _) = whole(export.expect("it begins")).await;
+        String::from_utf8(text).expect("is UTF-8")
+    };
+    // Both stories were over before it.
+    let text = text_of(&asked).await;
+    assert!(text.contains("- 0 times a lease had no holder"), "{text}");
+    let asked = ExportQuery {
+        prefix: Some("db".into()),
+        to: None,
+        ..asked
+    };
+    let text = text_of(&asked).await;
+    let gap = format!("| db | {} | {} |", raised.at, taken.at);
+    assert!(text.contains(&gap), "{gap}: {text}");
+    let row = "| all | floor\\_raised |";
+    assert!(text.contains(row), "{row}: {text}");
 }
