@@ -77,9 +77,9 @@ e2e: tools-test debug ## the browser tests, in Chromium
 	@cd end2end && npx --no-install playwright test $(ARGS)
 
 .PHONY: screenshots
-screenshots: tools-test debug ## pictures of every page in end2end/screenshots
+screenshots: tools-test debug ## pictures of every page in end2end/screenshots, and the README's
 	@echo "==> taking screenshots"
-	@cd end2end && BATON_SCREENSHOTS=1 npx --no-install playwright test screenshots
+	@cd end2end && BATON_SCREENSHOTS=1 npx --no-install playwright test pictures screenshots
 
 .PHONY: fuzz-api
 fuzz-api: tools-test debug ## schemathesis against the API's own OpenAPI document

@@ -10,15 +10,22 @@ const PAGES: [name: string, path: string, settled: (page: Page) => Promise<void>
   ['a page that is not there', '/no-such-page', (page) => expect(page.locator('h1')).toBeVisible()],
 ];
 
-test.use({ tolerated: [/Failed to load resource.*404/] });
+// The pages that tests ask for in vain, and the WebAssembly that they block.
+test.use({ tolerated: [/Failed to load resource.*(404|ERR_FAILED)/, /Failed to fetch/] });
+
+/** What is on the page once its WebAssembly runs, and what stands there without it. */
+const WAYS: [way: string, blocked: boolean][] = [
+  ['hydrated', false],
+  ['WebAssembly blocked', true],
+];
 
 for (const colorScheme of ['light', 'dark'] as const) {
   for (const width of [1280, 320]) {
     test.describe(`${colorScheme}, ${width} px wide`, () => {
       test.use({ colorScheme, viewport: { width, height: 720 } });
 
-      for (const [name, path, settled] of PAGES) {
-        test(name, async ({ page, server }) => {
+      for (const [[name, path, settled], [way, blocked]] of PAGES.flatMap((page) => WAYS.map((way) => [page, way] as const))) {
+        test(`${name}, ${way}`, async ({ page, server }) => {
           const held = await server.holder.acquire(freshLease('axe'), 'worker-1');
           await server.holder.release(await server.holder.acquire(freshLease('axe'), 'worker-2'));
           await server.holder.acquire(freshLease('axe'), 'worker-3', { ttl_ms: 1_000 });
@@ -28,8 +35,9 @@ for (const colorScheme of ['light', 'dark'] as const) {
           await operator.pause('axe.lease', 'freeze');
           await operator.operate('axe.lease', 'unpause', { reason: 'thaw' });
           await server.holder.acquire('axe.lease', 'worker-2', { payload: { a: 1 } });
+          if (blocked) await page.route('**/*.wasm', (route) => route.abort());
           await page.goto(path);
-          await settled(page);
+          await (blocked ? expect(page.locator('h1')).toBeVisible() : settled(page));
           if (path === '/') await expect(row(page, held.lease)).toBeVisible();
           await expectAccessible(page);
         });

@@ -191,13 +191,17 @@ test('paused, the page stands still and says so; then it catches up', async ({ p
   await expect(part(page, grant.lease, 'holder')).toContainText('replica-b');
 });
 
+// As after a laptop's sleep, which may be made longer: BATON_ASLEEP_MS=600000.
+const ASLEEP_MS = Number(process.env.BATON_ASLEEP_MS ?? 8_000);
+
 test('after its timers were frozen, the page claims nothing that is not so', async ({ page, server }) => {
+  test.setTimeout(ASLEEP_MS + 30_000);
   const grant = await server.holder.acquire(freshLease('frozen'), 'replica-a', { ttl_ms: 600_000 });
   await openLive(page);
   const client = await page.context().newCDPSession(page);
   await client.send('Page.setWebLifecycleState', { state: 'frozen' });
   await handOver(server.holder, grant, 'replica-b');
-  await new Promise((resolve) => setTimeout(resolve, 8_000));
+  await new Promise((resolve) => setTimeout(resolve, ASLEEP_MS));
   await client.send('Page.setWebLifecycleState', { state: 'active' });
   // Live means that it knows.
   await isLive(page);

@@ -13,7 +13,7 @@ function chromium(): string {
 export default defineConfig({
   testDir: '.',
   testMatch: process.env.BATON_BENCH ? '*.bench.ts' : '*.spec.ts',
-  testIgnore: process.env.BATON_SCREENSHOTS ? [] : 'screenshots.spec.ts',
+  testIgnore: process.env.BATON_SCREENSHOTS ? [] : ['pictures.spec.ts', 'screenshots.spec.ts'],
   // One at a time: some tests assert that a change shows within a second, and
   // should not fail because their neighbours keep both cores busy.
   workers: 1,

@@ -101,13 +101,18 @@ pub async fn paced(
     page.send(&server.watch()).await?;
     let page = tokio::spawn(async move { page.drain().await });
     let apart = Duration::from_secs(1) * connections as u32 / rate as u32;
-    let start = tokio::time::Instant::now();
-    let mut tasks = JoinSet::new();
+    let mut open = Vec::new();
     for first in 0..connections {
         let own = (first..server.leases()).step_by(connections);
         let requests: Vec<Vec<u8>> = own.map(|number| server.renew(number)).collect();
-        let mut connection = Connection::open(server.address).await?;
-        let mut at = start + apart * first as u32 / connections as u32;
+        open.push((Connection::open(server.address).await?, requests));
+    }
+    // Only now, or the time that it takes to make a hundred thousand requests would
+    // count as the server's.
+    let start = tokio::time::Instant::now();
+    let mut tasks = JoinSet::new();
+    for (first, (mut connection, requests)) in (0u32..).zip(open) {
+        let mut at = start + apart * first / connections as u32;
         tasks.spawn(async move {
             let mut took = Vec::new();
             for request in requests.iter().cycle() {

@@ -26,6 +26,7 @@ use clap::Parser;
 use floor::{PostgresFloor, SqliteFloor};
 use postgres::Postgres;
 use server::Server;
+use sqlx::{Connection as _, PgConnection};
 use table::{Report, Target, median, percentile, whole};
 
 /// Leases of the throughput runs.
@@ -272,6 +273,17 @@ async fn sqlite_throughput(options: &Options, report: &mut Report) -> Result<()>
     Ok(())
 }
 
+/// Has a database do now what it would do about a hundred thousand grants in the
+/// minutes after them.
+async fn cleaned_up(superuser: &str) -> Result<()> {
+    let mut session = PgConnection::connect(superuser).await?;
+    for sql in ["vacuum (analyze)", "checkpoint"] {
+        sqlx::query(sql).execute(&mut session).await?;
+    }
+    session.close().await?;
+    Ok(())
+}
+
 /// What one measurement of latency found: half of them, and 99 of 100.
 type Latency = (Vec<f64>, Vec<f64>);
 
@@ -287,8 +299,17 @@ async fn latency(options: &Options, report: &mut Report, database: &str) -> Resu
         };
         progress(&format!("{database}: acquiring {leases} leases"));
         servers.push(Server::start(&url, leases).await?);
+        if let Some(cluster) = &cluster {
+            cleaned_up(&cluster.superuser_url(&url)).await?;
+        }
     }
+    // As where they have been held for a while: every lease was renewed since the
+    // database last wrote everything down.
     let time = options.time();
+    for server in &servers {
+        let size = CALL.min(server.leases() / CALLERS);
+        load::batches(server, CALLERS, size, time).await?;
+    }
     let mut renewed: [Latency; 2] = Default::default();
     let mut handed: [Latency; 2] = Default::default();
     let note = |latency: &mut Latency, mut took: Vec<Duration>| {

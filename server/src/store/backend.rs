@@ -90,11 +90,21 @@ pub struct Dialect {
     pub position: &'static str,
 }
 
+/// A transaction that renews, and rows as this server remembers them.
+pub type Recalled = (Box<dyn Transaction>, Vec<Arc<LeaseRow>>);
+
 /// A database.
 #[async_trait]
 pub trait Backend: Send + Sync + 'static {
     /// Begins a transaction that writes.
     async fn begin(&self) -> DbResult<Box<dyn Transaction>>;
+
+    /// Begins a transaction that renews leases of which it was this server that
+    /// wrote last, and gives their rows as it remembers them: the database is not
+    /// asked, and nothing is locked. What it renews is compared as it is written.
+    /// Waits for locked rows only for a moment, then fails. `None` if it remembers
+    /// none of them.
+    async fn recall(&self, names: &[LeaseName]) -> DbResult<Option<Recalled>>;
 
     /// Begins a transaction that sees one moment of the database.
     async fn read(&self) -> DbResult<Box<dyn Reading>>;
@@ -159,8 +169,9 @@ pub trait Transaction: Send {
     /// there are none.
     async fn fences(&mut self, lease: &LeaseName) -> DbResult<Option<String>>;
 
-    /// Writes what renewals change. The rows are locked.
-    async fn renew(&mut self, rows: &[Arc<LeaseRow>]) -> DbResult<()>;
+    /// Writes what renewals change. The rows are locked, or recalled. Says whether
+    /// all of them still were as they were recalled; otherwise this is to be undone.
+    async fn renew(&mut self, rows: &[Arc<LeaseRow>]) -> DbResult<bool>;
 
     /// Writes rows whole, new ones too. The rows are locked, and so is the head.
     async fn save(&mut self, rows: &[&LeaseRow]) -> DbResult<()>;

@@ -17,9 +17,10 @@ use crate::{chain::Head, rules::LeaseRow};
 
 use super::{
     backend::{
-        Backend, Busy, DbResult, Dialect, Due, End, Lock, Locked, Place, Reading, Transaction,
+        Backend, Busy, DbResult, Dialect, Due, End, Lock, Locked, Place, Reading, Recalled,
+        Transaction,
     },
-    postgres_renew::{self, Kept, Version},
+    postgres_renew::{self, Kept, Version, Versions},
     record::{
         ClaimRecord, HEAD_COLUMNS, HandoverRecord, HeadRecord, LEASE_COLUMNS, LeaseRecord,
         TotalsRecord, parse_names, read_all, read_payload,
@@ -38,6 +39,10 @@ const PART: i64 = 256;
 
 /// Rows in one statement: below PostgreSQL's bound of 65,535 values.
 const CHUNK: usize = 1_000;
+
+/// Begins a transaction whose rows are not locked before. Who has one of them
+/// locked commits soon, or the batch is done again without that row.
+const BEGIN_RENEWALS: &str = "begin; set local lock_timeout = 50";
 
 /// How long to wait before listening again after that failed.
 const LISTEN_RETRY: Duration = Duration::from_secs(1);
@@ -88,19 +93,45 @@ impl PostgresBackend {
             kept,
         }
     }
+
+    fn transaction(
+        &self,
+        tx: sqlx::Transaction<'static, Postgres>,
+        opened: u64,
+        versions: Versions,
+    ) -> Box<dyn Transaction> {
+        Box::new(PostgresTransaction {
+            tx,
+            opened,
+            version: None,
+            versions,
+            written: Vec::new(),
+            kept: self.kept.clone(),
+        })
+    }
 }
 
 #[async_trait]
 impl Backend for PostgresBackend {
     async fn begin(&self) -> DbResult<Box<dyn Transaction>> {
         let tx = self.writers.begin().await?;
-        Ok(Box::new(PostgresTransaction {
-            tx,
-            opened: self.kept.times_opened(),
-            version: None,
-            renewed: Vec::new(),
-            kept: self.kept.clone(),
-        }))
+        let opened = self.kept.times_opened();
+        Ok(self.transaction(tx, opened, HashMap::new()))
+    }
+
+    async fn recall(&self, names: &[LeaseName]) -> DbResult<Option<Recalled>> {
+        let opened = self.kept.times_opened();
+        let (versions, rows) = self.kept.take(names);
+        if rows.is_empty() {
+            return Ok(None);
+        }
+        let tx = self.writers.begin_with(BEGIN_RENEWALS).await?;
+        // The connection may have been opened just now, to another server.
+        if self.kept.times_opened() != opened {
+            tx.rollback().await?;
+            return Ok(None);
+        }
+        Ok(Some((self.transaction(tx, opened, versions), rows)))
     }
 
     async fn read(&self) -> DbResult<Box<dyn Reading>> {
@@ -162,9 +193,9 @@ impl Backend for PostgresBackend {
     }
 
     fn renew_lanes(&self) -> usize {
-        // While one waits for its commit's sync, the other decides. Both skip
-        // what is locked, so they never wait for each other.
-        2
+        // While one waits for its commit's sync, others decide and are written. None
+        // waits for what another one has locked.
+        4
     }
 
     async fn end_fences(&self, lease: &LeaseName) -> DbResult<u64> {
@@ -197,8 +228,10 @@ struct PostgresTransaction {
     opened: u64,
     /// The version of what this transaction writes.
     version: Option<Version>,
+    /// Rows that are not locked, and are renewed if they still have these versions.
+    versions: Versions,
     /// Rows to keep once this is committed.
-    renewed: Vec<Arc<LeaseRow>>,
+    written: Vec<Arc<LeaseRow>>,
     kept: Kept,
 }
 
@@ -230,6 +263,7 @@ impl PostgresTransaction {
         lock: Lock,
         busy: Busy,
     ) -> DbResult<Vec<Arc<LeaseRow>>> {
+        self.kept.forget(names);
         let records: Vec<LeaseRecord> = sqlx::query_as(AssertSqlSafe(lock_sql(lock, busy)))
             .bind(names)
             .fetch_all(&mut *self.tx)
@@ -279,12 +313,7 @@ impl Transaction for PostgresTransaction {
                 .execute(&mut *self.tx)
                 .await?;
         }
-        let rows = match (lock, busy) {
-            (Lock::Renew, Busy::Skip) => {
-                postgres_renew::lock(&mut self.tx, &names, &self.kept).await?
-            }
-            _ => self.lock_and_read(&names, lock, busy).await?,
-        };
+        let rows = self.lock_and_read(&names, lock, busy).await?;
         if rows.len() == names.len() {
             return Ok(Locked {
                 rows,
@@ -394,16 +423,24 @@ impl Transaction for PostgresTransaction {
         Ok((!open.is_empty()).then(|| format!("fenced transactions: {}", open.join("; "))))
     }
 
-    async fn renew(&mut self, rows: &[Arc<LeaseRow>]) -> DbResult<()> {
-        postgres_renew::write(&mut self.tx, rows).await?;
-        self.renewed.extend(rows.iter().cloned());
-        Ok(())
+    async fn renew(&mut self, rows: &[Arc<LeaseRow>]) -> DbResult<bool> {
+        let all = postgres_renew::write(&mut self.tx, rows, &self.versions).await?;
+        self.written.extend(rows.iter().cloned());
+        Ok(all)
     }
 
     async fn save(&mut self, rows: &[&LeaseRow]) -> DbResult<()> {
         for chunk in rows.chunks(CHUNK) {
             self.run(save_leases(chunk)).await?;
         }
+        // Whoever was granted a lease will renew it soon.
+        let without_payload = |row: &&LeaseRow| {
+            Arc::new(LeaseRow {
+                payload: None,
+                ..(*row).clone()
+            })
+        };
+        self.written.extend(rows.iter().map(without_payload));
         Ok(())
     }
 
@@ -431,7 +468,7 @@ impl Transaction for PostgresTransaction {
     async fn commit(self: Box<Self>) -> DbResult<()> {
         self.tx.commit().await?;
         if let Some(version) = self.version {
-            self.kept.keep(self.opened, version, self.renewed);
+            self.kept.keep(self.opened, version, self.written);
         }
         Ok(())
     }

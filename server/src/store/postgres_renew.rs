@@ -1,9 +1,17 @@
-//! How rows are renewed on PostgreSQL: locked without being read, if they still
-//! have the version that this server keeps, and written together.
+//! How rows are renewed on PostgreSQL: without being read or locked before, if they
+//! still have the version that this server remembers, and together.
+//!
+//! A row's version is the transaction that wrote it (`xmin`). The statement that
+//! writes compares it, so a row that somebody else wrote meanwhile stays as it is,
+//! and the batch is done again with its rows locked.
 
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
-use sqlx::{AssertSqlSafe, PgConnection, Row as _, postgres::PgRow};
+use baton_client::LeaseName;
+use sqlx::{PgConnection, Row as _, postgres::PgRow};
 
 use crate::rules::LeaseRow;
 
@@ -11,7 +19,6 @@ use super::{
     alike::{Renewals, Written},
     backend::DbResult,
     kept::Rows,
-    record::{LEASE_COLUMNS, LeaseRecord},
 };
 
 /// The transaction that wrote a row last. Every transaction has another one,
@@ -19,7 +26,10 @@ use super::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Version(u32);
 
-/// Rows that this server renewed, as of the transaction that did.
+/// The versions of rows that are remembered, by their leases' names.
+pub type Versions = HashMap<LeaseName, Version>;
+
+/// Rows that this server wrote, as of the transaction that did.
 #[derive(Debug, Clone, Default)]
 pub struct Kept(Arc<Mutex<Inner>>);
 
@@ -48,6 +58,28 @@ impl Kept {
         self.inner().opened
     }
 
+    /// Takes out what is kept of these leases.
+    pub fn take(&self, names: &[LeaseName]) -> (Versions, Vec<Arc<LeaseRow>>) {
+        let mut inner = self.inner();
+        let mut versions = Versions::with_capacity(names.len());
+        let mut rows = Vec::with_capacity(names.len());
+        for name in names {
+            if let Some((version, row)) = inner.rows.remove(name.as_str()) {
+                versions.insert(name.clone(), version);
+                rows.push(row);
+            }
+        }
+        (versions, rows)
+    }
+
+    /// Forgets leases that are about to change.
+    pub fn forget(&self, names: &[&str]) {
+        let mut inner = self.inner();
+        for name in names {
+            inner.rows.remove(name);
+        }
+    }
+
     /// Keeps rows that are committed, if no connection was opened since the
     /// transaction began.
     pub fn keep(&self, opened: u64, version: Version, rows: Vec<Arc<LeaseRow>>) {
@@ -69,105 +101,80 @@ pub fn version(row: &PgRow, place: usize) -> DbResult<Version> {
     Ok(Version(u32::from_be_bytes(bytes)))
 }
 
-/// Locks rows that are to be renewed, those that nobody else has locked. Rows are
-/// taken from what is kept, and read if they are not what was kept.
-pub async fn lock(
+/// Writes what renewals change, to rows that are locked or have the version that is
+/// expected. Says whether it reached all of them.
+pub async fn write(
     db: &mut PgConnection,
-    names: &[&str],
-    kept: &Kept,
-) -> DbResult<Vec<Arc<LeaseRow>>> {
-    let locked = sqlx::query(
-        "select name, xmin from leases where name = any($1) order by name \
-        for no key update skip locked",
-    )
-    .bind(names)
-    .fetch_all(&mut *db)
-    .await?;
-    let mut rows = Vec::with_capacity(locked.len());
-    let mut unknown: Vec<&str> = Vec::new();
-    {
-        let mut kept = kept.inner();
-        for row in &locked {
-            let name: &str = row.try_get(0)?;
-            let now = version(row, 1)?;
-            match kept.rows.remove(name) {
-                Some((then, row)) if then == now => rows.push(row),
-                _ => unknown.push(name),
-            }
-        }
-    }
-    if !unknown.is_empty() {
-        rows.extend(read(db, &unknown).await?);
-    }
-    Ok(rows)
-}
-
-/// Reads rows that are locked already.
-async fn read(db: &mut PgConnection, names: &[&str]) -> DbResult<Vec<Arc<LeaseRow>>> {
-    static TEXT: LazyLock<String> =
-        LazyLock::new(|| format!("select {LEASE_COLUMNS} from leases where name = any($1)"));
-    let found: Vec<LeaseRecord> = sqlx::query_as(AssertSqlSafe(TEXT.as_str()))
-        .bind(names)
-        .fetch_all(db)
-        .await?;
-    let mut rows = Vec::with_capacity(found.len());
-    for record in found {
-        rows.push(Arc::new(record.try_into()?));
-    }
-    Ok(rows)
-}
-
-/// Writes what renewals change.
-pub async fn write(db: &mut PgConnection, rows: &[Arc<LeaseRow>]) -> DbResult<()> {
+    rows: &[Arc<LeaseRow>],
+    versions: &Versions,
+) -> DbResult<bool> {
     let Renewals { alike, others } = Renewals::of(rows);
-    for (written, names) in alike {
-        write_alike(db, written, &names).await?;
+    let mut count = 0;
+    for (written, names) in &alike {
+        count += write_alike(db, *written, names, versions).await?;
     }
     if !others.is_empty() {
-        write_others(db, &others).await?;
+        count += write_others(db, &others, versions).await?;
     }
-    Ok(())
+    Ok(count == rows.len() as u64)
+}
+
+/// The versions that these rows must have, as the signed numbers that PostgreSQL
+/// compares them with; null for a row that is locked.
+fn expected<'a>(names: impl Iterator<Item = &'a str>, versions: &Versions) -> Vec<Option<i32>> {
+    let version = |name| versions.get(name).map(|version| version.0.cast_signed());
+    names.map(version).collect()
 }
 
 /// Writes the same to many rows.
-async fn write_alike(db: &mut PgConnection, written: Written<'_>, names: &[&str]) -> DbResult<()> {
-    sqlx::query(
-        "update leases set renewed_at = $2, expires_at = $3, ttl_ms = $4, status = $5 \
-        where name = any($1)",
+async fn write_alike(
+    db: &mut PgConnection,
+    written: Written<'_>,
+    names: &[&str],
+    versions: &Versions,
+) -> DbResult<u64> {
+    let update = sqlx::query(
+        "update leases set renewed_at = $3, expires_at = $4, ttl_ms = $5, status = $6
+        from unnest($1::text[], $2::int[]) as renewed (name, version)
+        where leases.name = renewed.name
+            and (renewed.version is null or leases.xmin = renewed.version)",
     )
     .bind(names)
+    .bind(expected(names.iter().copied(), versions))
     .bind(written.renewed_at)
     .bind(written.expires_at)
     .bind(written.ttl_ms)
-    .bind(written.status)
-    .execute(db)
-    .await?;
-    Ok(())
+    .bind(written.status);
+    Ok(update.execute(db).await?.rows_affected())
 }
 
 /// Writes to each row its own.
-async fn write_others(db: &mut PgConnection, others: &[(&str, Written<'_>)]) -> DbResult<()> {
+async fn write_others(
+    db: &mut PgConnection,
+    others: &[(&str, Written<'_>)],
+    versions: &Versions,
+) -> DbResult<u64> {
     let names: Vec<&str> = others.iter().map(|(name, _)| *name).collect();
     let column = |of: fn(&Written<'_>) -> i64| -> Vec<i64> {
         others.iter().map(|(_, written)| of(written)).collect()
     };
     let statuses: Vec<Option<&str>> = others.iter().map(|(_, written)| written.status).collect();
-    sqlx::query(
+    let update = sqlx::query(
         "update leases set
             renewed_at = renewed.renewed_at,
             expires_at = renewed.expires_at,
             ttl_ms = renewed.ttl_ms,
             status = renewed.status
-        from unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::text[])
-            as renewed (name, renewed_at, expires_at, ttl_ms, status)
-        where leases.name = renewed.name",
+        from unnest($1::text[], $2::int[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[])
+            as renewed (name, version, renewed_at, expires_at, ttl_ms, status)
+        where leases.name = renewed.name
+            and (renewed.version is null or leases.xmin = renewed.version)",
     )
-    .bind(names)
+    .bind(&names)
+    .bind(expected(names.iter().copied(), versions))
     .bind(column(|written| written.renewed_at))
     .bind(column(|written| written.expires_at))
     .bind(column(|written| written.ttl_ms))
-    .bind(statuses)
-    .execute(db)
-    .await?;
-    Ok(())
+    .bind(statuses);
+    Ok(update.execute(db).await?.rows_affected())
 }

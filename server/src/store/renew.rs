@@ -12,19 +12,60 @@ use crate::{
 use super::{
     backend::{Busy, Lock, Locked},
     queue::{Answer, Done, Failure, Job},
-    writer::{Lanes, bounded, commit, give_back},
+    writer::{Broken, Lanes, bounded, commit, give_back},
 };
 
 /// Commits a batch of renewals. What would log something (a lapse that is due,
 /// a recovery) goes on to the other lane.
 pub async fn renew(lanes: &Arc<Lanes>, jobs: Vec<Job>) {
+    let left = renew_recalled(lanes, jobs).await;
+    if !left.is_empty() {
+        renew_locked(lanes, left).await;
+    }
+}
+
+/// Renews leases whose rows this server remembers. Gives back the jobs that need
+/// their rows locked: those about other leases, whatever is not simply granted, and
+/// all of them if a row is not as it was remembered.
+async fn renew_recalled(lanes: &Arc<Lanes>, jobs: Vec<Job>) -> Vec<Job> {
     let started = std::time::Instant::now();
-    // Those of one lease in the order of their arrival. Jobs are large, and are
-    // not moved for this.
-    let mut order: Vec<usize> = (0..jobs.len()).collect();
-    order.sort_by(|one, other| jobs[*one].name.cmp(&jobs[*other].name));
-    let mut names: Vec<LeaseName> = order.iter().map(|at| jobs[*at].name.clone()).collect();
-    names.dedup();
+    let (order, names) = sorted(&jobs);
+    let reading = async {
+        let Some((mut tx, rows)) = lanes.backend.recall(&names).await? else {
+            return Ok(None);
+        };
+        let now = tx.now().await?;
+        Ok(Some((tx, rows, now)))
+    };
+    let (mut tx, rows, now) = match bounded(reading).await {
+        Ok(Some(begun)) => begun,
+        Ok(None) => return jobs,
+        Err(broken) => {
+            give_back(jobs, &broken);
+            return Vec::new();
+        }
+    };
+    let (rows, fates) = renew_all(&jobs, &order, Rows::Recalled(rows), now);
+    let as_remembered = match rows.is_empty() {
+        true => Ok(false),
+        false => bounded(tx.renew(&rows)).await,
+    };
+    let written = match as_remembered {
+        Ok(true) => commit(tx).await,
+        Ok(false) => match bounded(tx.undo()).await {
+            Ok(()) => return jobs,
+            Err(broken) => Err(broken),
+        },
+        Err(Broken::NotDone(error)) if lanes.backend.is_lock_timeout(&error) => return jobs,
+        Err(broken) => Err(broken),
+    };
+    answer(lanes, jobs, fates, written, started, rows.len())
+}
+
+/// Renews leases with their rows locked, those that nobody else has locked.
+async fn renew_locked(lanes: &Arc<Lanes>, jobs: Vec<Job>) {
+    let started = std::time::Instant::now();
+    let (order, names) = sorted(&jobs);
     let reading = async {
         let mut tx = lanes.backend.begin().await?;
         let locked = tx.lock(&names, Lock::Renew, Busy::Skip).await?;
@@ -35,17 +76,42 @@ pub async fn renew(lanes: &Arc<Lanes>, jobs: Vec<Job>) {
         Ok(read) => read,
         Err(broken) => return give_back(jobs, &broken),
     };
-    let (rows, fates) = renew_all(&jobs, &order, locked, now);
+    let (rows, fates) = renew_all(&jobs, &order, Rows::Locked(locked), now);
     let written = if rows.is_empty() {
         bounded(tx.undo()).await
     } else {
         match bounded(tx.renew(&rows)).await {
-            Ok(()) => commit(tx).await,
+            Ok(_) => commit(tx).await,
             Err(broken) => Err(broken),
         }
     };
+    for job in answer(lanes, jobs, fates, written, started, rows.len()) {
+        lanes.aside(job.name.clone(), vec![job]);
+    }
+}
+
+/// The order of jobs by their leases, those of one lease as they arrived, and the
+/// leases. Jobs are large, and are not moved for this.
+fn sorted(jobs: &[Job]) -> (Vec<usize>, Vec<LeaseName>) {
+    let mut order: Vec<usize> = (0..jobs.len()).collect();
+    order.sort_by(|one, other| jobs[*one].name.cmp(&jobs[*other].name));
+    let mut names: Vec<LeaseName> = order.iter().map(|at| jobs[*at].name.clone()).collect();
+    names.dedup();
+    (order, names)
+}
+
+/// Answers what was decided, and gives back what was not.
+fn answer(
+    lanes: &Lanes,
+    jobs: Vec<Job>,
+    fates: Vec<Fate>,
+    written: Result<(), Broken>,
+    started: std::time::Instant,
+    rows: usize,
+) -> Vec<Job> {
     let mut answered = 0;
     let mut broken_jobs = Vec::new();
+    let mut left = Vec::new();
     for (job, fate) in jobs.into_iter().zip(fates) {
         match fate {
             Fate::Answered(answer) if written.is_ok() => {
@@ -53,63 +119,82 @@ pub async fn renew(lanes: &Arc<Lanes>, jobs: Vec<Job>) {
                 job.reply.send(answer);
             }
             Fate::Answered(_) => broken_jobs.push(job),
-            Fate::Aside => lanes.aside(job.name.clone(), vec![job]),
+            Fate::Left => left.push(job),
             Fate::Changes => drop(lanes.changes.send(vec![job])),
         }
     }
     match written {
         Ok(()) => {
             metrics::wrote("renew", answered, started.elapsed());
-            metrics::renewed(rows.len());
+            metrics::renewed(rows);
         }
         Err(broken) => give_back(broken_jobs, &broken),
     }
+    left
+}
+
+/// Where the rows come from.
+enum Rows {
+    /// They are remembered, and may be others by now.
+    Recalled(Vec<Arc<LeaseRow>>),
+    /// They are locked.
+    Locked(Locked),
 }
 
 /// What becomes of a renewal.
 enum Fate {
     /// It gets this answer once the batch is on disk.
     Answered(Answer),
-    /// Somebody else has locked the row.
-    Aside,
+    /// Not decided: somebody else has locked the row, or it must be locked first.
+    Left,
     /// It would log something.
     Changes,
 }
 
 /// Plays renewals, sorted by name as `order` has them. Gives the rows to write,
-/// one for each lease, and the fate of each job.
+/// one for each lease, and the fate of each job. By rows that are only remembered
+/// nobody is refused anything.
 fn renew_all(
     jobs: &[Job],
     order: &[usize],
-    locked: Locked,
+    rows: Rows,
     now: Timestamp,
 ) -> (Vec<Arc<LeaseRow>>, Vec<Fate>) {
-    let busy: HashSet<LeaseName> = locked.busy.into_iter().collect();
-    let mut locked = locked.rows;
-    locked.sort_unstable_by(|one, other| one.name.cmp(&other.name));
-    let mut locked = locked.into_iter().peekable();
+    let (mut known, busy, recalled) = match rows {
+        Rows::Recalled(rows) => (rows, HashSet::new(), true),
+        Rows::Locked(locked) => (locked.rows, locked.busy.into_iter().collect(), false),
+    };
+    known.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+    let mut known = known.into_iter().peekable();
     let mut rows = Vec::with_capacity(order.len());
     let mut fates = Vec::new();
-    fates.resize_with(jobs.len(), || Fate::Aside);
+    fates.resize_with(jobs.len(), || Fate::Left);
     let of_one_lease = |one: &usize, other: &usize| jobs[*one].name == jobs[*other].name;
     for part in order.chunk_by(of_one_lease) {
         let name = &jobs[part[0]].name;
-        while locked.next_if(|row| row.name < *name).is_some() {}
-        let mut row = locked.next_if(|row| row.name == *name);
-        if row.is_none() && busy.contains(name) {
+        while known.next_if(|row| row.name < *name).is_some() {}
+        let mut row = known.next_if(|row| row.name == *name);
+        if row.is_none() && (recalled || busy.contains(name)) {
             continue;
         }
-        let mut touched = false;
+        let mut decided = Vec::with_capacity(part.len());
         for at in part {
-            fates[*at] = if row.as_ref().is_some_and(|row| would_log(row, now)) {
+            decided.push(if row.as_ref().is_some_and(|row| would_log(row, now)) {
                 Fate::Changes
             } else {
-                let answer = renew_one(&mut row, &jobs[*at], now);
-                touched |= answer.is_ok();
-                Fate::Answered(answer)
-            };
+                Fate::Answered(renew_one(&mut row, &jobs[*at], now))
+            });
         }
-        rows.extend(row.filter(|_| touched));
+        let granted = |fate: &Fate| matches!(fate, Fate::Answered(Ok(_)));
+        if recalled && !decided.iter().all(granted) {
+            continue;
+        }
+        if decided.iter().any(granted) {
+            rows.extend(row);
+        }
+        for (at, fate) in part.iter().zip(decided) {
+            fates[*at] = fate;
+        }
     }
     (rows, fates)
 }

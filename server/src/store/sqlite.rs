@@ -12,7 +12,8 @@ use crate::{chain::Head, database::SqliteDatabase, rules::LeaseRow};
 
 use super::{
     backend::{
-        Backend, Busy, DbResult, Dialect, Due, End, Lock, Locked, Place, Reading, Transaction,
+        Backend, Busy, DbResult, Dialect, Due, End, Lock, Locked, Place, Reading, Recalled,
+        Transaction,
     },
     clock::Clock,
     kept::{Mark, Shelf, Taken},
@@ -85,6 +86,11 @@ impl Backend for SqliteBackend {
             renewed: Vec::new(),
             saved: false,
         }))
+    }
+
+    async fn recall(&self, _: &[LeaseName]) -> DbResult<Option<Recalled>> {
+        // To lock rows is to remember them, here.
+        Ok(None)
     }
 
     async fn read(&self) -> DbResult<Box<dyn Reading>> {
@@ -268,10 +274,10 @@ impl Transaction for SqliteTransaction {
         Ok(None)
     }
 
-    async fn renew(&mut self, rows: &[Arc<LeaseRow>]) -> DbResult<()> {
+    async fn renew(&mut self, rows: &[Arc<LeaseRow>]) -> DbResult<bool> {
         sqlite_renew::write(&mut self.tx, rows).await?;
         self.renewed.extend(rows.iter().cloned());
-        Ok(())
+        Ok(true)
     }
 
     async fn save(&mut self, rows: &[&LeaseRow]) -> DbResult<()> {

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use super::super::{
     backend::{
-        Backend, Busy, DbResult, Dialect, Due, End, Lock, Locked, Place as From, Reading,
+        Backend, Busy, DbResult, Dialect, Due, End, Lock, Locked, Place as From, Reading, Recalled,
         Transaction,
     },
     postgres::PostgresBackend,
@@ -116,6 +116,17 @@ impl Backend for Faulty {
         }))
     }
 
+    async fn recall(&self, names: &[LeaseName]) -> DbResult<Option<Recalled>> {
+        let begun = self.faults.meet(Place::Begin, self.backend.recall(names));
+        let Some((tx, rows)) = begun.await? else {
+            return Ok(None);
+        };
+        // To remember a row stands for locking it.
+        self.faults.meet(Place::Lock, async { Ok(()) }).await?;
+        let faults = self.faults.clone();
+        Ok(Some((Box::new(FaultyTransaction { tx, faults }), rows)))
+    }
+
     async fn read(&self) -> DbResult<Box<dyn Reading>> {
         self.backend.read().await
     }
@@ -199,7 +210,7 @@ impl Transaction for FaultyTransaction {
         self.tx.fences(lease).await
     }
 
-    async fn renew(&mut self, rows: &[Arc<LeaseRow>]) -> DbResult<()> {
+    async fn renew(&mut self, rows: &[Arc<LeaseRow>]) -> DbResult<bool> {
         let faults = self.faults.clone();
         faults.meet(Place::Write, self.tx.renew(rows)).await
     }

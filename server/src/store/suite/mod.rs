@@ -16,6 +16,7 @@ mod lapses;
 mod locked;
 mod operator;
 mod rebuilt;
+mod remembered;
 mod takers;
 mod tenure;
 mod verified;
