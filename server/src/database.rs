@@ -214,6 +214,28 @@ impl Database {
     }
 }
 
+/// Whether the database answers, and what it keeps cannot be read: what is there was
+/// not written by Baton, or the file or the disk is damaged.
+pub fn is_damage(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Decode(_) | sqlx::Error::ColumnDecode { .. } => true,
+        sqlx::Error::Database(error) => {
+            let code = error.code().unwrap_or_default();
+            // PostgreSQL: data and index corrupted, an error in reading a file, a
+            // file that is not there. Its codes have letters, or five digits.
+            if code.len() == 5 {
+                return matches!(&*code, "XX001" | "XX002" | "58030" | "58P01");
+            }
+            // SQLite: a malformed file, no database (extended codes have the plain one
+            // in their last byte), and errors in reading.
+            code.parse::<u32>().is_ok_and(|code| {
+                matches!(code & 0xff, 11 | 26) || matches!(code, 266 | 522 | 8202 | 8458)
+            })
+        }
+        _ => false,
+    }
+}
+
 /// Whether every migration of this version was applied.
 async fn postgres_is_current(pool: &PgPool) -> bool {
     let applied: Result<Vec<i64>, _> =

@@ -12,6 +12,7 @@ mod entry;
 mod listing;
 pub mod postgres;
 pub mod sqlite;
+mod verify;
 
 #[cfg(test)]
 mod tests;
@@ -25,6 +26,7 @@ use std::{
 use baton_client::{AccessEntry, AccessPage, AccessQuery, Timestamp};
 
 pub use entry::{Draft, Tip};
+pub use verify::{AccessLine, AccessVerifier, read_line};
 
 use crate::{
     database::Database,

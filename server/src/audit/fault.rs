@@ -23,6 +23,8 @@ pub enum Fault {
     },
     /// It is not an entry of the log at all.
     Unreadable(String),
+    /// Nothing from here on can be read.
+    Stopped(String),
     /// Its `prev_hash` is not the hash of the entry before.
     Unchained,
     /// Entries are not there.
@@ -107,7 +109,15 @@ impl fmt::Display for Fault {
             Self::Edited { was: Some(was) } => {
                 write!(f, "it was entry {was} when its hash was made")
             }
-            Self::Unreadable(why) => write!(f, "it is not an entry of the log: {why}"),
+            Self::Unreadable(why) => {
+                write!(f, "it is not an entry of the log that can be read: {why}")
+            }
+            Self::Stopped(why) => {
+                write!(
+                    f,
+                    "reading stopped here, what follows was not looked at: {why}"
+                )
+            }
             Self::Unchained => f.write_str("its prev_hash is not the hash of the entry before it"),
             Self::Missing { from, to } if from == to => write!(f, "entry {from} is missing"),
             Self::Missing { from, to } => write!(f, "entries {from} to {to} are missing"),
@@ -171,6 +181,10 @@ impl Fault {
                 "entries were moved, or others inserted or deleted and the rest renumbered"
             }
             Self::Unreadable(_) => "it was changed after it was written, or the disk is damaged",
+            Self::Stopped(_) => {
+                "the file or its disk is damaged, or a copy was made while it was written to; \
+                 a backup or an export may be whole"
+            }
             Self::Unchained => {
                 "the entry before it was replaced or inserted, or entries between were deleted"
             }

@@ -6,12 +6,15 @@
 
 pub mod fault;
 mod line;
+mod links;
+mod once;
 mod report;
 mod succession;
 pub mod tenures;
 mod verify;
 
 pub use fault::{Fault, Finding};
-pub use line::{Line, read_line};
+pub use line::{Line, read_line, strictly};
+pub use links::{Findings, Link, Linked, Links, Machine, Place};
 pub use report::Reporter;
 pub use verify::{Begins, Depth, Verified, Verifier};

@@ -42,17 +42,33 @@ impl Tally {
     /// # Errors
     /// It says something else; in words.
     pub fn check(&self, trailer: &ExportTrailer) -> Result<(), String> {
-        let (count, last) = (trailer.count, trailer.last_seq);
+        self.fits(
+            trailer.count,
+            trailer.first_seq,
+            trailer.last_seq.zip(trailer.last_hash.clone()),
+        )
+    }
+
+    /// Holds what a trailer says against what was counted.
+    ///
+    /// # Errors
+    /// It says something else; in words.
+    pub fn fits(
+        &self,
+        count: u64,
+        first_seq: Option<u64>,
+        last: Option<(u64, String)>,
+    ) -> Result<(), String> {
         if count != self.count {
             return Err(format!(
                 "it says {count} entries, and there are {}",
                 self.count
             ));
         }
-        if trailer.first_seq != self.first_seq {
+        if first_seq != self.first_seq {
             return Err("it begins with another entry than there is".into());
         }
-        if (last, trailer.last_hash.clone()) != self.last.clone().unzip() {
+        if last != self.last {
             return Err("it ends with another entry than there is".into());
         }
         Ok(())

@@ -71,7 +71,9 @@ impl Checked {
             let end = reader.end().await?;
             if after < end.head.seq {
                 let read = Instant::now();
-                after = reader.show(&mut verifier, after, end.head.seq).await?;
+                // What cannot be read is noted, and what follows it is not known.
+                let shown = reader.show(&mut verifier, after, end.head.seq).await?;
+                after = shown.unwrap_or(end.head.seq);
                 sleep(read.elapsed() * REST).await;
             }
             if after >= end.head.seq {
@@ -86,15 +88,17 @@ impl Checked {
 
     /// The verifier has seen everything up to the log's end.
     fn note(&self, verifier: &Verifier, end: &LogEnd) {
-        let mut verified = verifier.clone().finish();
-        super::verifying::hold_end(&mut verified, &end.head);
+        let mut verifier = verifier.clone();
+        verifier.links.ends_with(end.head.seq, &end.head.hash);
+        let mut verified = verifier.finish();
+        super::verifying::hold_beginning(&mut verified);
+        metrics::verified(end.head.seq, verified.findings.count());
         let now = VerifiedTo {
             seq: end.head.seq,
             at: Some(end.now),
-            findings: verified.findings,
-            more: verified.more,
+            findings: verified.findings.kept,
+            more: verified.findings.more,
         };
-        metrics::verified(now.seq, now.findings.len() as u64 + now.more);
         let state = self.state.lock();
         let mut state = state.unwrap_or_else(PoisonError::into_inner);
         if now.findings != state.findings {

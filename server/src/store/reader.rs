@@ -9,7 +9,7 @@ use tokio::sync::{Semaphore, mpsc};
 
 use crate::{chain::Head, database::Database};
 
-use super::{StoreError, backend::Backend, history, in_time, read_failed};
+use super::{StoreError, backend::Backend, history, in_time, read_failed, sqlite::SqliteBackend};
 
 /// Entries in one read.
 const PAGE: u64 = 500;
@@ -53,7 +53,11 @@ impl Reader {
     /// # Errors
     /// The database does not answer.
     pub async fn of(database: &Database) -> sqlx::Result<Self> {
-        Ok(Self::new(super::backend_of(database).await?))
+        let backend: Arc<dyn Backend> = match database {
+            Database::Sqlite(sqlite) => Arc::new(SqliteBackend::look(sqlite.clone()).await?),
+            Database::Postgres(_) => super::backend_of(database).await?,
+        };
+        Ok(Self::new(backend))
     }
 
     /// Where the log ends now.

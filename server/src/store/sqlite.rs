@@ -8,7 +8,11 @@ use async_trait::async_trait;
 use baton_client::{Handover, LeaseName, Timestamp};
 use sqlx::{AssertSqlSafe, Sqlite, SqliteConnection};
 
-use crate::{chain::Head, database::SqliteDatabase, rules::LeaseRow};
+use crate::{
+    chain::Head,
+    database::{SqliteDatabase, is_damage},
+    rules::LeaseRow,
+};
 
 use super::{
     backend::{
@@ -48,21 +52,43 @@ impl SqliteBackend {
     /// # Errors
     /// What the driver says.
     pub async fn start(database: SqliteDatabase) -> DbResult<Self> {
-        // Only times that are past: an expiry may lie ahead.
-        let newest: i64 = sqlx::query_scalar(
-            "select max(
-                (select at from log_head),
-                (select coalesce(max(renewed_at), 0) from leases)
-            )",
-        )
-        .fetch_one(&database.writer)
-        .await?;
-        Ok(Self {
-            clock: Clock::start(Timestamp::from_micros(newest)),
+        let newest = newest_past(&database).await?;
+        Ok(Self::at(newest, database))
+    }
+
+    /// Looks at a file that may be damaged. Its time is the wall clock's where the
+    /// file's cannot be read.
+    ///
+    /// # Errors
+    /// What the driver says.
+    pub async fn look(database: SqliteDatabase) -> DbResult<Self> {
+        let newest = match newest_past(&database).await {
+            Err(error) if is_damage(&error) => Timestamp::default(),
+            newest => newest?,
+        };
+        Ok(Self::at(newest, database))
+    }
+
+    fn at(newest: Timestamp, database: SqliteDatabase) -> Self {
+        Self {
+            clock: Clock::start(newest),
             database,
             kept: Shelf::default(),
-        })
+        }
     }
+}
+
+/// The newest time that is past and that a server wrote: an expiry may lie ahead.
+async fn newest_past(database: &SqliteDatabase) -> DbResult<Timestamp> {
+    let newest: i64 = sqlx::query_scalar(
+        "select max(
+            (select at from log_head),
+            (select coalesce(max(renewed_at), 0) from leases)
+        )",
+    )
+    .fetch_one(&database.writer)
+    .await?;
+    Ok(Timestamp::from_micros(newest))
 }
 
 #[async_trait]

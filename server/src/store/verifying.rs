@@ -4,24 +4,26 @@
 use baton_client::{HandoverQuery, LeaseQuery, Timestamp};
 
 use crate::{
-    audit::{Begins, Fault, Verified, Verifier},
+    audit::{Begins, Fault, Machine as _, Verified, Verifier},
     chain::Head,
+    database::is_damage,
     rules::{LeaseRow, Rebuilt},
 };
 
 use super::{
-    Reader, StoreError,
+    Reader, Statement, StoreError,
     backend::{DbResult, Reading},
-    history, in_time, listing, read_failed,
+    history, in_time, listing,
+    raises::TO_THE_END,
+    read_failed,
+    shown::{PAGE, show},
 };
-
-/// Entries and leases in one read.
-const PAGE: u64 = 500;
 
 impl Reader {
     /// Shows the whole log to a verifier that asks for everything, then holds the
     /// log's end and the lease table against it, both as they are at one moment.
-    /// `seen` hears now and then how far it is: up to which `seq`, of how many.
+    /// `seen` hears now and then how far it is: up to which `seq`, of how many. What
+    /// cannot be read is something that is wrong, too.
     ///
     /// # Errors
     /// The database does not answer.
@@ -30,131 +32,136 @@ impl Reader {
         mut verifier: Verifier,
         mut seen: impl FnMut(u64, u64),
     ) -> Result<Verified, StoreError> {
-        let end = self.end().await?;
+        let end = match self.head().await {
+            Ok(head) => head.seq,
+            Err(error) if is_damage(&error) => {
+                let what = format!("where the log ends cannot be read: {error}");
+                verifier.links.found(None, Fault::Stopped(what));
+                TO_THE_END
+            }
+            Err(error) => return Err(read_failed(error)),
+        };
         let mut after = 0;
-        while after < end.head.seq {
-            after = self.show(&mut verifier, after, end.head.seq).await?;
-            seen(after, end.head.seq);
+        while after < end {
+            match self.show(&mut verifier, after, end).await? {
+                Some(shown) => after = shown,
+                None => return Ok(verifier.finish()),
+            }
+            if end < TO_THE_END {
+                seen(after, end);
+            }
+        }
+        if end == TO_THE_END {
+            return Ok(verifier.finish());
         }
         self.hold_against(verifier, after).await
     }
 
+    async fn head(&self) -> DbResult<Head> {
+        let read = async {
+            let mut reading = self.backend.read().await?;
+            Ok(reading.end().await?.head)
+        };
+        in_time(read).await
+    }
+
     /// Shows what comes after a `seq`, as much as one read brings, and says up to
-    /// where that was.
+    /// where that was; `None` if nothing more can be read.
     pub(super) async fn show(
         &self,
         verifier: &mut Verifier,
         after: u64,
         upto: u64,
-    ) -> Result<u64, StoreError> {
-        let shown = async {
-            let mut reading = self.backend.read().await?;
-            show_page(reading.as_mut(), verifier, after, upto).await
+    ) -> Result<Option<u64>, StoreError> {
+        // Each read is a transaction of its own: one that failed is over.
+        let read = |after, upto| {
+            in_time(async move {
+                let mut reading = self.backend.read().await?;
+                reading.handovers(stretch(after, upto)).await
+            })
         };
-        in_time(shown).await.map_err(read_failed)
+        let shown = show(verifier, after, upto, read).await;
+        shown.map_err(read_failed)
     }
 
     /// Shows what was written since, and compares, in one transaction.
     async fn hold_against(
         &self,
         mut verifier: Verifier,
-        mut after: u64,
+        after: u64,
     ) -> Result<Verified, StoreError> {
-        let compare = async {
-            let mut reading = self.backend.read().await?;
-            let reading = reading.as_mut();
-            let head = reading.end().await?.head;
-            // Past the head too: nothing should stand there.
-            let beyond = u64::try_from(i64::MAX).unwrap_or(u64::MAX);
-            loop {
-                let shown = show_page(reading, &mut verifier, after, beyond).await?;
-                if shown == beyond {
-                    break;
-                }
-                after = shown;
+        let mut reading = match self.rest(&mut verifier, after).await {
+            Ok(reading) => reading,
+            Err(error) if is_damage(&error) => {
+                let last = verifier.links.last().map_or(after, |last| last.seq);
+                verifier.links.stopped(last + 1, error.to_string());
+                return Ok(verifier.finish());
             }
-            let mut verified = verifier.finish();
-            hold_end(&mut verified, &head);
-            let now = reading.now().await?;
-            let mut query = LeaseQuery {
-                limit: Some(PAGE),
-                ..LeaseQuery::default()
-            };
-            let mut rows = 0;
-            loop {
-                let select = listing::leases(&query, now, self.backend.dialect());
-                let mut page = reading.leases(select.unwrap_or_default()).await?;
-                let more = listing::cut(&mut page, query.limit);
-                rows += page.len();
-                for row in &page {
-                    hold_row(&mut verified, row);
-                }
-                let last = page.last().filter(|_| more);
-                query.cursor = last.map(|last| listing::lease_cursor(&query, last, now));
-                if query.cursor.is_none() {
-                    break;
-                }
-            }
-            missing_rows(&mut verified);
-            tracing::debug!(rows, "the lease table was held against the log");
-            Ok(verified)
+            Err(error) => return Err(read_failed(error)),
         };
-        compare.await.map_err(read_failed)
-    }
-}
-
-/// Shows one page. An entry that cannot be read is found out one by one.
-async fn show_page(
-    reading: &mut dyn Reading,
-    verifier: &mut Verifier,
-    after: u64,
-    upto: u64,
-) -> DbResult<u64> {
-    let query = HandoverQuery::default();
-    let page = reading
-        .handovers(history::stretch(&query, after, upto, PAGE))
-        .await;
-    match page {
-        Ok(entries) => {
-            entries.iter().for_each(|entry| verifier.push(entry));
-            let full = entries.len() as u64 == PAGE;
-            let last = entries.last().filter(|_| full);
-            Ok(last.map_or(upto, |last| last.seq))
-        }
-        Err(error) if is_damage(&error) => {
-            let upto = upto.min(after + PAGE);
-            for seq in after + 1..=upto {
-                match reading.handovers(history::handover(seq)).await {
-                    Ok(entries) => entries.iter().for_each(|entry| verifier.push(entry)),
-                    Err(error) if is_damage(&error) => verifier.unreadable(seq, error.to_string()),
-                    Err(error) => return Err(error),
-                }
+        let mut verified = verifier.finish();
+        hold_beginning(&mut verified);
+        match self.hold_table(&mut verified, reading.as_mut()).await {
+            Ok(()) => Ok(verified),
+            Err(error) if is_damage(&error) => {
+                let what = format!("the lease table cannot be read: {error}");
+                verified.found(None, Fault::Stopped(what));
+                Ok(verified)
             }
-            Ok(upto)
+            Err(error) => Err(read_failed(error)),
         }
-        Err(error) => Err(error),
+    }
+
+    /// Shows what was written since, up to the end as it is in a transaction.
+    async fn rest(&self, verifier: &mut Verifier, mut after: u64) -> DbResult<Box<dyn Reading>> {
+        let mut reading = self.backend.read().await?;
+        let head = reading.end().await?.head;
+        loop {
+            // Past the head too: nothing should stand there.
+            let entries = reading.handovers(stretch(after, TO_THE_END)).await?;
+            entries.iter().for_each(|entry| verifier.push(entry));
+            match entries.last() {
+                Some(last) => after = last.seq,
+                None => break,
+            }
+        }
+        verifier.links.ends_with(head.seq, &head.hash);
+        Ok(reading)
+    }
+
+    async fn hold_table(&self, verified: &mut Verified, reading: &mut dyn Reading) -> DbResult<()> {
+        let now = reading.now().await?;
+        let mut query = LeaseQuery {
+            limit: Some(PAGE),
+            ..LeaseQuery::default()
+        };
+        let mut rows = 0;
+        loop {
+            let select = listing::leases(&query, now, self.backend.dialect());
+            let mut page = reading.leases(select.unwrap_or_default()).await?;
+            let more = listing::cut(&mut page, query.limit);
+            rows += page.len();
+            for row in &page {
+                hold_row(verified, row);
+            }
+            let last = page.last().filter(|_| more);
+            query.cursor = last.map(|last| listing::lease_cursor(&query, last, now));
+            if query.cursor.is_none() {
+                break;
+            }
+        }
+        missing_rows(verified);
+        tracing::debug!(rows, "the lease table was held against the log");
+        Ok(())
     }
 }
 
-fn is_damage(error: &sqlx::Error) -> bool {
-    matches!(
-        error,
-        sqlx::Error::Decode(_) | sqlx::Error::ColumnDecode { .. }
-    )
+fn stretch(after: u64, upto: u64) -> Statement {
+    history::stretch(&HandoverQuery::default(), after, upto, PAGE)
 }
 
-/// Holds where the database says that its log ends against the last entry, and the
-/// beginning against what was archived.
-pub(super) fn hold_end(verified: &mut Verified, head: &Head) {
-    let fits = match &verified.last {
-        Some(last) => last.seq == head.seq && last.hash == head.hash,
-        // Nothing is known of one that cannot be read, and that was said.
-        None => verified.count > 0 || head.seq == 0,
-    };
-    if !fits {
-        let seq = verified.last.as_ref().map(|last| last.seq);
-        verified.found(seq, Fault::WrongHead { seq: head.seq });
-    }
+/// Holds the beginning against what was archived.
+pub(super) fn hold_beginning(verified: &mut Verified) {
     if let Begins::InTheMiddle { seq } = verified.begins {
         verified.found(Some(seq), Fault::BeginningMissing);
     }

@@ -11,6 +11,7 @@ mod support;
 mod asks;
 mod checkpoints;
 mod cut;
+mod damaged;
 mod exports;
 
 use std::{

@@ -68,11 +68,16 @@ impl Expected {
         }
     }
 
+    /// Whether there is any.
+    pub fn is_some(&self) -> bool {
+        !self.seen.is_empty()
+    }
+
     /// A verifier that looks for them.
     pub fn verifier(&self, depth: Depth) -> Verifier {
         let mut verifier = Verifier::new(depth);
         for (seq, hash) in &self.seen {
-            verifier.expect(*seq, hash.clone());
+            verifier.links.expect(*seq, hash.clone());
         }
         verifier
     }

@@ -19,6 +19,7 @@ on_both_databases![
     a_log_that_nobody_touched_holds,
     whatever_is_done_to_it_is_found,
     what_no_chain_can_show_is_found_by_a_checkpoint,
+    what_the_database_cannot_read_is_named,
 ];
 
 /// Entries of several leases, of which the last spoke only once.
@@ -50,7 +51,7 @@ async fn verified(database: &TestDatabase, checkpoints: &[(u64, &str)]) -> Verif
     let reader = Reader::of(&looked).await.expect("it can be read");
     let mut verifier = Verifier::new(Depth::Whole);
     for (seq, hash) in checkpoints {
-        verifier.expect(*seq, (*hash).to_owned());
+        verifier.links.expect(*seq, (*hash).to_owned());
     }
     reader
         .verify(verifier, |_, _| ())
@@ -245,6 +246,12 @@ fn attacks(log: &[Handover]) -> Vec<Attack> {
             |fault| matches!(fault, Fault::Unreadable(why) if why.contains("vanished")),
         ),
         (
+            "a row of the table is no lease any more",
+            "update leases set holder = '' where name = 'db'".into(),
+            0,
+            |fault| matches!(fault, Fault::Stopped(why) if why.contains("lease table")),
+        ),
+        (
             "a generation in the table is edited",
             "update leases set generation = 1 where name = 'db'".into(),
             0,
@@ -287,11 +294,11 @@ async fn whatever_is_done_to_it_is_found(database: TestDatabase) {
         let seq = (seq > 0).then_some(seq);
         let found = |finding: &Finding| finding.seq == seq && is_it(&finding.fault);
         assert!(
-            verified.findings.iter().any(found),
+            verified.findings.kept.iter().any(found),
             "{what} {:?}",
             verified.findings
         );
-        for finding in &verified.findings {
+        for finding in &verified.findings.kept {
             assert!(finding.to_string().contains("Possible cause: "));
         }
     }
@@ -337,7 +344,7 @@ async fn what_no_chain_can_show_is_found_by_a_checkpoint(database: TestDatabase)
         seq: Some(7),
         fault: Fault::Behind { seq: 8 },
     };
-    assert_eq!(beside.findings, [behind]);
+    assert_eq!(beside.findings.kept, [behind]);
 
     // Everything is written anew, from another history that is whole.
     let other = database.another().await;
@@ -362,5 +369,84 @@ async fn what_no_chain_can_show_is_found_by_a_checkpoint(database: TestDatabase)
         seq: Some(8),
         fault: Fault::Replaced,
     };
-    assert_eq!(beside.findings, [replaced]);
+    assert_eq!(beside.findings.kept, [replaced]);
+}
+
+/// Damages what keeps an entry, past the database: on PostgreSQL a part of its reason
+/// that is kept elsewhere, on SQLite the page that it is on.
+async fn damage(database: &TestDatabase, hash: &str) {
+    if database.is_postgres() {
+        let cut = "create extension pg_surgery; do $$ declare kept regclass; begin
+            select reltoastrelid into kept from pg_class where oid = 'handovers'::regclass;
+            execute format('select heap_force_kill(%L, array(select ctid from %s))', kept, kept);
+            end $$";
+        return database.forge(cut).await;
+    }
+    let file = database.address.trim_start_matches("sqlite://");
+    let connection = rusqlite::Connection::open(file).expect("it opens");
+    let whole: i64 = connection
+        .query_row("pragma wal_checkpoint(truncate)", [], |row| row.get(0))
+        .expect("it is copied");
+    assert_eq!(whole, 0, "nobody reads it");
+    let page: i64 = connection
+        .query_row("pragma page_size", [], |row| row.get(0))
+        .expect("it has pages");
+    drop(connection);
+    let mut bytes = std::fs::read(file).expect("it can be read");
+    let places = bytes.windows(hash.len()).enumerate();
+    // The last column of its row: the next one has it as the hash before.
+    let place = places
+        .filter(|(_, window)| *window == hash.as_bytes())
+        .map(|(place, _)| place)
+        .max()
+        .expect("it is there");
+    let start = place - place % page as usize;
+    bytes[start..start + page as usize].fill(0);
+    std::fs::write(file, bytes).expect("it can be written");
+}
+
+/// Text that takes a lot of room, however it is packed.
+fn long_reason() -> String {
+    let mut state: u32 = 1;
+    let letters = std::iter::from_fn(|| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        char::from_u32(0x4e00 + (state >> 12) % 20_000)
+    });
+    letters.take(2_000).collect()
+}
+
+async fn what_the_database_cannot_read_is_named(database: TestDatabase) {
+    let log = database
+        .short_lived(|database| async move {
+            let store = Store::start(&database).await.expect("it starts");
+            for i in 0..60 {
+                store.take(&format!("l-{i}"), "h").await;
+            }
+            let release = crate::rules::Release {
+                holder: holder("h"),
+                generation: generation(1),
+                reason: Some(long_reason()),
+            };
+            let release = Request::Release(ci(), release);
+            store.ask("l-7", release).await.expect("is held");
+            for i in 60..120 {
+                store.take(&format!("l-{i}"), "h").await;
+            }
+            store.whole_log().await
+        })
+        .await;
+    let damaged = &log[60];
+    damage(&database, &damaged.hash).await;
+    let found = verified(&database, &[(121, &log[120].hash)]).await;
+    let is_it = |finding: &Finding| {
+        finding.seq == Some(damaged.seq) && matches!(finding.fault, Fault::Unreadable(_))
+    };
+    assert!(
+        found.findings.kept.iter().any(is_it),
+        "{:?}",
+        found.findings
+    );
+    // What is around it was looked at all the same.
+    assert_eq!((found.count, found.checkpoints), (121, 1));
+    assert_eq!(found.last.expect("there is one").hash, log[120].hash);
 }
