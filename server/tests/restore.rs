@@ -158,7 +158,7 @@ async fn an_old_backup_is_restored(kind: Kind) {
     kind.restore(&backup, &database);
     let file = checkpoint.to_string_lossy().into_owned();
     let environment = vec![("BATON_CHECKPOINT".to_owned(), file)];
-    let mut server = Served::within(Some(database.clone()), environment).await;
+    let mut server = Served::within(Some(database.clone()), environment.clone()).await;
     let client = server.client();
     let log = whole_log(&client).await;
     check_chain(&log);
@@ -167,7 +167,8 @@ async fn an_old_backup_is_restored(kind: Kind) {
     let behind = refused(acquire(&client, "ledger", "c").await);
     assert_eq!((behind.status, behind.code), (503, Code::HistoryBehind));
     assert!(behind.detail.contains("raise-floor"), "{}", behind.detail);
-    assert!(server.log().contains("does not contain the checkpoint"));
+    let shorter = "does not contain the checkpoint, it is shorter";
+    assert!(server.log().contains(shorter), "{}", server.log());
     // A holder from the lost time presents what nobody granted, as it seems.
     let presented = renew(&client, &lost).await;
     assert_eq!(presented.ended, Some(Ended::Unknown));
@@ -187,6 +188,14 @@ async fn an_old_backup_is_restored(kind: Kind) {
     server.come_back().await;
     let behind = refused(acquire(&client, "ledger", "c").await);
     assert_eq!(behind.code, Code::HistoryBehind);
+    assert_eq!(server.log().matches(shorter).count(), 2, "{}", server.log());
+    // Nor is it without the checkpoint: it was noted, and that is said at each start.
+    server.kill();
+    let mut server = Served::within(Some(database.clone()), Vec::new()).await;
+    let client = server.client();
+    let behind = refused(acquire(&client, "ledger", "c").await);
+    assert_eq!(behind.code, Code::HistoryBehind);
+    assert!(server.log().contains(shorter), "{}", server.log());
 
     // Raising is. On SQLite, while no server has the file.
     let raise = |server: &Served| {
@@ -218,7 +227,13 @@ async fn an_old_backup_is_restored(kind: Kind) {
     }
     // Also with the same checkpoint, the next start grants.
     server.kill();
-    server.come_back().await;
+    let server = Served::within(Some(database.clone()), environment).await;
+    let client = server.client();
+    assert!(
+        !server.log().contains("does not contain"),
+        "{}",
+        server.log()
+    );
     acquire(&client, "after", "c").await.expect("is free");
     let log = whole_log(&client).await;
     check_chain(&log);

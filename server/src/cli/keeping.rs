@@ -204,7 +204,7 @@ impl From<KeepError> for Failure {
         let exit = match error {
             KeepError::Store(_) => Exit::Unreachable,
             KeepError::NotOwner => Exit::NotAuthorised,
-            KeepError::Locked | KeepError::Exhausted | KeepError::Moved => Exit::Refused,
+            KeepError::Locked(_) | KeepError::Exhausted | KeepError::Moved => Exit::Refused,
         };
         Self::caused(exit, &error)
     }

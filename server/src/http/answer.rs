@@ -195,7 +195,7 @@ impl From<KeepError> for Oops {
                 // Either way it can be repeated: what is gone is not found again.
                 unavailable(Outcome::Unknown)
             }
-            KeepError::Locked => StoreError::Blocked(None).into(),
+            KeepError::Locked(_) => StoreError::Blocked(None).into(),
             KeepError::Exhausted | KeepError::Moved | KeepError::NotOwner => {
                 Self::new(Code::Internal, error.to_string())
             }
@@ -308,8 +308,9 @@ fn detail(refused: &Refused) -> String {
                 .into()
         }
         Refusal::HistoryBehind(seq) => format!(
-            "a checkpoint at seq {seq} is ahead of the log, which lost entries: what it grants \
-             now could repeat generations; the operator of the server runs `baton raise-floor`"
+            "the log does not contain a checkpoint at seq {seq}: it lost entries, or is another \
+             one, and what it grants now could repeat generations; the operator of the server \
+             runs `baton raise-floor`"
         ),
         Refusal::GenerationsExhausted => {
             "the generation cannot grow any more; use another name".into()

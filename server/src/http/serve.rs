@@ -23,7 +23,7 @@ use crate::{
     people::{FirstStart, People, PeopleError},
     store::{
         Store,
-        keeping::{KeepError, Standing},
+        keeping::{KeepError, Lacking, Standing},
     },
 };
 
@@ -164,6 +164,7 @@ pub async fn serve(options: ServeOptions) -> Result<(), ServeError> {
     if let Some(file) = options.checkpoint.as_ref().filter(|_| !not_yet) {
         check(&store, file).await?;
     }
+    say_what_is_lacking(&store).await?;
     tokio::spawn(store.clone().keep_verified());
     let address = match &options.public_url {
         Some(url) => url.as_str().trim_end_matches('/').to_owned(),
@@ -273,15 +274,35 @@ async fn check(store: &Store, file: &Path) -> Result<(), ServeError> {
                 "everything was raised after the checkpoint was ahead"
             );
         }
-        Standing::Behind(head) => {
-            metrics::behind(true);
-            tracing::error!(
-                checkpoint = seen.seq,
-                log = head,
-                "the log does not contain the checkpoint: commits were lost, and generations \
-                 could repeat. Nothing is granted until `baton raise-floor`"
-            );
-        }
+        // It is noted, and said with what was noted.
+        Standing::Lacking(_) => {}
+    }
+    Ok(())
+}
+
+/// Says at each start that nothing is granted, and why: this server or another one
+/// found a checkpoint that the log does not contain.
+async fn say_what_is_lacking(store: &Store) -> Result<(), ServeError> {
+    let lacking = store.keeping().lacks().await.map_err(KeepError::from)?;
+    let Some((seen, lacking)) = lacking else {
+        return Ok(());
+    };
+    metrics::behind(true);
+    match lacking {
+        Lacking::Shorter { head } => tracing::error!(
+            checkpoint = seen.seq,
+            log = head,
+            "the log does not contain the checkpoint, it is shorter: commits were lost, and \
+             generations could repeat. Nothing is granted until `baton raise-floor`"
+        ),
+        Lacking::Other { hash } => tracing::error!(
+            checkpoint = seen.seq,
+            hash = seen.hash,
+            log = hash.as_deref().unwrap_or("no entry"),
+            "the log does not contain the checkpoint, it has another hash at that seq: is it \
+             another database, or was its history replaced? Generations could repeat. Nothing \
+             is granted until `baton raise-floor`"
+        ),
     }
     Ok(())
 }

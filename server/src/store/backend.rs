@@ -124,6 +124,10 @@ pub trait Backend: Send + Sync + 'static {
     /// Ends the fenced transactions on a lease, and says how many.
     async fn end_fences(&self, lease: &LeaseName) -> DbResult<u64>;
 
+    /// The transactions that keep [`Transaction::lock_all`] waiting, in words; `None`
+    /// if there are none.
+    async fn in_the_way(&self) -> DbResult<Option<String>>;
+
     /// Whether a failure means that a row stayed locked for too long.
     fn is_lock_timeout(&self, error: &sqlx::Error) -> bool;
 
@@ -145,8 +149,9 @@ pub trait Transaction: Send {
     async fn end(&mut self) -> DbResult<End>;
 
     /// Keeps every lease from changing, and new ones from springing into being,
-    /// until the end. Waits for what is under way. Comes before the log's end.
-    async fn lock_all(&mut self) -> DbResult<()>;
+    /// until the end. Waits for what is under way, at most this many milliseconds,
+    /// during which all that comes later waits, too. Comes before the log's end.
+    async fn lock_all(&mut self, wait_ms: u32) -> DbResult<()>;
 
     /// The leases that a statement selects.
     async fn leases(&mut self, select: Statement) -> DbResult<Vec<LeaseRow>>;

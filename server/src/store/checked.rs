@@ -45,6 +45,54 @@ pub struct Checked {
     state: Arc<Mutex<VerifiedTo>>,
 }
 
+/// One way through the log.
+pub(super) struct Pass {
+    /// What has been found out.
+    pub verifier: Verifier,
+    /// Up to here it was shown.
+    after: u64,
+    /// Up to here the log was archived when that was looked at last.
+    archived: u64,
+}
+
+impl Pass {
+    /// Before the first entry.
+    ///
+    /// # Errors
+    /// The database does not answer.
+    pub async fn begin(reader: &Reader) -> Result<Self, StoreError> {
+        Ok(Self {
+            verifier: Verifier::new(Depth::Chain),
+            after: 0,
+            archived: reader.archived().await?,
+        })
+    }
+
+    /// Goes on as far as one read brings. Where the log ends, if that was seen.
+    ///
+    /// # Errors
+    /// The database does not answer.
+    pub async fn step(&mut self, reader: &Reader) -> Result<Option<LogEnd>, StoreError> {
+        let end = reader.end().await?;
+        let began = self.after;
+        if began >= end.head.seq {
+            return Ok(Some(end));
+        }
+        // What cannot be read is noted, and what follows it is not known.
+        let shown = reader.show(&mut self.verifier, began, end.head.seq).await?;
+        self.after = shown.unwrap_or(end.head.seq);
+        let archived = reader.archived().await?;
+        if archived > began && archived > self.archived {
+            // What was to be read next was archived meanwhile, and is not missing.
+            // The log begins after that now.
+            self.verifier = Verifier::new(Depth::Chain);
+            self.after = archived;
+        }
+        self.archived = archived;
+        Ok((self.after >= end.head.seq).then_some(end))
+    }
+}
+
 impl Checked {
     /// As it is now.
     pub fn now(&self) -> VerifiedTo {
@@ -64,25 +112,20 @@ impl Checked {
 
     /// From the beginning to the end, and on for a day.
     async fn pass(&self, reader: &Reader) -> Result<(), StoreError> {
-        let mut verifier = Verifier::new(Depth::Chain);
-        let mut after = 0;
+        let mut pass = Pass::begin(reader).await?;
         let started = Instant::now();
         loop {
-            let end = reader.end().await?;
-            if after < end.head.seq {
-                let read = Instant::now();
-                // What cannot be read is noted, and what follows it is not known.
-                let shown = reader.show(&mut verifier, after, end.head.seq).await?;
-                after = shown.unwrap_or(end.head.seq);
+            let read = Instant::now();
+            let seen = pass.step(reader).await?;
+            let Some(end) = seen else {
                 sleep(read.elapsed() * REST).await;
+                continue;
+            };
+            self.note(&pass.verifier, &end);
+            if started.elapsed() > AGAIN {
+                return Ok(());
             }
-            if after >= end.head.seq {
-                self.note(&verifier, &end);
-                if started.elapsed() > AGAIN {
-                    return Ok(());
-                }
-                sleep(POLL).await;
-            }
+            sleep(POLL).await;
         }
     }
 

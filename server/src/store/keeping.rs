@@ -5,7 +5,9 @@
 //! The rules are in [`crate::rules::keeping`]; here is only what is read, locked
 //! and written, in the order that all writers keep: rows, then the log's end.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
+
+use tokio::time::Instant;
 
 use baton_client::{
     Forget, Forgot, Generation, Handover, HandoverEvent, HandoverQuery, LeaseName, Timestamp,
@@ -28,6 +30,12 @@ use super::{
 
 /// Leases that are read and written at a time.
 const CHUNK: usize = 1_000;
+/// How long everybody else may be kept waiting for all leases to be locked.
+const LOCK_ALL_MS: u32 = 250;
+/// How long they go on then, before that is tried again.
+const GIVE_WAY: Duration = Duration::from_millis(750);
+/// For how long it is tried.
+const LOCK_ALL_WITHIN: Duration = Duration::from_secs(10);
 
 /// The way to the whole store. Works beside servers, except where it says so.
 #[derive(Clone)]
@@ -44,9 +52,24 @@ pub enum Standing {
     Archived,
     /// It was ahead once, and everything was raised because of it.
     Answered,
-    /// The log does not contain it, and ends at this `seq`: grants stop, on all
-    /// servers, until everything is raised.
-    Behind(u64),
+    /// The log does not contain it: grants stop, on all servers, until everything is
+    /// raised.
+    Lacking(Lacking),
+}
+
+/// How a log lacks a checkpoint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Lacking {
+    /// It ends before, at this `seq`.
+    Shorter {
+        /// The last entry's.
+        head: u64,
+    },
+    /// It has another entry in that place, or none.
+    Other {
+        /// The hash of that entry.
+        hash: Option<String>,
+    },
 }
 
 /// A part of the log, from its beginning on.
@@ -67,10 +90,10 @@ pub enum KeepError {
     Store(#[from] sqlx::Error),
     /// A transaction of somebody else keeps leases locked.
     #[error(
-        "a transaction of somebody else keeps leases locked, as a fenced one may; \
-         nothing was done: try again when it has ended"
+        "a transaction of somebody else keeps leases locked, as a fenced one may: {0}; \
+         nothing was done: try again when it has ended, or end it"
     )]
-    Locked,
+    Locked(String),
     /// What was written is not what the log has.
     #[error("the log is not as it was when it was written to the file; nothing was removed")]
     Moved,
@@ -129,7 +152,24 @@ impl Keeping {
         }
         tx.run(sql::note_behind(Some(seen))).await?;
         tx.commit().await?;
-        Ok(Standing::Behind(end.head.seq))
+        let found = found.into_iter().next();
+        Ok(Standing::Lacking(lacking(seen, &end.head, found)))
+    }
+
+    /// The checkpoint that stops all grants, and how the log lacks it; `None` if none
+    /// does.
+    ///
+    /// # Errors
+    /// The database does not answer.
+    pub async fn lacks(&self) -> DbResult<Option<(Seen, Lacking)>> {
+        let mut reading = self.backend.read().await?;
+        let end = reading.end().await?;
+        let Some(seen) = end.behind else {
+            return Ok(None);
+        };
+        let found = reading.handovers(history::handover(seen.seq)).await?.pop();
+        let how = lacking(&seen, &end.head, found);
+        Ok(Some((seen, how)))
     }
 
     /// Adds 2^32 to every generation and to the floor, and ends all tenures, in
@@ -145,14 +185,7 @@ impl Keeping {
         reason: String,
         ahead: Option<Seen>,
     ) -> Result<Handover, KeepError> {
-        let mut tx = self.backend.begin().await?;
-        if let Err(error) = tx.lock_all().await {
-            return Err(if self.backend.is_lock_timeout(&error) {
-                KeepError::Locked
-            } else {
-                error.into()
-            });
-        }
+        let mut tx = self.all_locked().await?;
         let end = tx.end().await?;
         let now = tx.now().await?;
         let at = now.max(end.head.at);
@@ -162,6 +195,27 @@ impl Keeping {
         tx.run(sql::move_floor(draft.generation)).await?;
         tx.run(sql::note_behind(None)).await?;
         append(tx, end, draft).await
+    }
+
+    /// A transaction that has all leases. Whoever comes while it waits for them waits
+    /// too, so it gives way again and again to those who need them only for a moment.
+    async fn all_locked(&self) -> Result<Box<dyn Transaction>, KeepError> {
+        let started = Instant::now();
+        loop {
+            let mut tx = self.backend.begin().await?;
+            let Err(error) = tx.lock_all(LOCK_ALL_MS).await else {
+                return Ok(tx);
+            };
+            if !self.backend.is_lock_timeout(&error) {
+                return Err(error.into());
+            }
+            tx.undo().await?;
+            if started.elapsed() > LOCK_ALL_WITHIN {
+                let by = self.backend.in_the_way().await?;
+                return Err(KeepError::Locked(by.unwrap_or("it is over now".into())));
+            }
+            tokio::time::sleep(GIVE_WAY).await;
+        }
     }
 
     /// The part of the log from before a time, which could be archived; `None` if
@@ -310,6 +364,15 @@ impl Store {
 impl From<Refusal> for KeepError {
     fn from(_: Refusal) -> Self {
         Self::Exhausted
+    }
+}
+
+fn lacking(seen: &Seen, head: &Head, found: Option<Handover>) -> Lacking {
+    match found {
+        None if seen.seq > head.seq => Lacking::Shorter { head: head.seq },
+        found => Lacking::Other {
+            hash: found.map(|entry| entry.hash),
+        },
     }
 }
 

@@ -64,6 +64,38 @@ macro_rules! fences {
     };
 }
 
+/// The sessions that hold a lock on the table of leases that is more than a look.
+macro_rules! lockers {
+    () => {
+        "(
+            select l.pid, a.application_name, a.usename, a.xact_start
+            from (
+                select distinct pid from pg_locks
+                where locktype = 'relation'
+                    and relation = 'leases'::regclass
+                    and database = (select oid from pg_database where datname = current_database())
+                    and granted and mode <> 'AccessShareLock' and pid <> pg_backend_pid()
+            ) l
+            join pg_stat_activity a on a.pid = l.pid
+        ) open"
+    };
+}
+
+/// Up to three of such sessions, in words.
+macro_rules! told {
+    ($sessions:expr) => {
+        concat!(
+            "select format(
+                'process %s (%s as %s), open for %s s', pid,
+                coalesce(nullif(application_name, ''), 'no name'), coalesce(usename, 'somebody'),
+                coalesce(floor(extract(epoch from clock_timestamp() - xact_start))::text, '?')
+            ) from ",
+            $sessions,
+            " order by xact_start limit 3"
+        )
+    };
+}
+
 /// The database's time, in microseconds.
 const MICROS: &str = "(extract(epoch from clock_timestamp()) * 1000000)::bigint";
 
@@ -207,6 +239,13 @@ impl Backend for PostgresBackend {
         .fetch_one(&self.readers)
         .await?;
         Ok(ended.unsigned_abs())
+    }
+
+    async fn in_the_way(&self) -> DbResult<Option<String>> {
+        let open: Vec<String> = sqlx::query_scalar(told!(lockers!()))
+            .fetch_all(&self.readers)
+            .await?;
+        Ok((!open.is_empty()).then(|| open.join("; ")))
     }
 
     fn is_lock_timeout(&self, error: &sqlx::Error) -> bool {
@@ -355,10 +394,11 @@ impl Transaction for PostgresTransaction {
         Ok(record.try_into()?)
     }
 
-    async fn lock_all(&mut self) -> DbResult<()> {
+    async fn lock_all(&mut self, wait_ms: u32) -> DbResult<()> {
         // Whoever locks a row locks the table too, more weakly. So this waits
         // for all of them, and then nobody holds the log's end either.
-        sqlx::query("select set_config('lock_timeout', '10000', true)")
+        sqlx::query("select set_config('lock_timeout', $1, true)")
+            .bind(wait_ms.to_string())
             .execute(&mut *self.tx)
             .await?;
         sqlx::query("lock table leases in exclusive mode")
@@ -408,18 +448,10 @@ impl Transaction for PostgresTransaction {
     }
 
     async fn fences(&mut self, lease: &LeaseName) -> DbResult<Option<String>> {
-        let open: Vec<String> = sqlx::query_scalar(concat!(
-            "select format(
-                'process %s (%s as %s), open for %s s', pid,
-                coalesce(nullif(application_name, ''), 'no name'), usename,
-                floor(extract(epoch from clock_timestamp() - xact_start))
-            ) from ",
-            fences!(),
-            " order by xact_start limit 3"
-        ))
-        .bind(lease.as_str())
-        .fetch_all(&mut *self.tx)
-        .await?;
+        let open: Vec<String> = sqlx::query_scalar(told!(fences!()))
+            .bind(lease.as_str())
+            .fetch_all(&mut *self.tx)
+            .await?;
         Ok((!open.is_empty()).then(|| format!("fenced transactions: {}", open.join("; "))))
     }
 

@@ -168,6 +168,11 @@ impl Backend for SqliteBackend {
         Ok(0)
     }
 
+    async fn in_the_way(&self) -> DbResult<Option<String>> {
+        // There is one writer, and it waits for nobody.
+        Ok(None)
+    }
+
     fn is_lock_timeout(&self, _: &sqlx::Error) -> bool {
         false
     }
@@ -244,7 +249,7 @@ impl Transaction for SqliteTransaction {
         end(&mut self.tx).await
     }
 
-    async fn lock_all(&mut self) -> DbResult<()> {
+    async fn lock_all(&mut self, _: u32) -> DbResult<()> {
         // The only writer has locked everything.
         self.kept.clear();
         Ok(())

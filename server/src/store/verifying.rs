@@ -5,14 +5,13 @@ use baton_client::{HandoverQuery, LeaseQuery, Timestamp};
 
 use crate::{
     audit::{Begins, Fault, Machine as _, Verified, Verifier},
-    chain::Head,
     database::is_damage,
     rules::{LeaseRow, Rebuilt},
 };
 
 use super::{
     Reader, Statement, StoreError,
-    backend::{DbResult, Reading},
+    backend::{DbResult, End, Reading},
     history, in_time, listing,
     raises::TO_THE_END,
     read_failed,
@@ -29,11 +28,26 @@ impl Reader {
     /// The database does not answer.
     pub async fn verify(
         &self,
+        verifier: Verifier,
+        mut seen: impl FnMut(u64, u64),
+    ) -> Result<Verified, StoreError> {
+        loop {
+            let archived = self.archived().await?;
+            let verified = self.verify_once(verifier.clone(), &mut seen).await?;
+            // What was archived meanwhile is not missing.
+            if verified.holds() || self.archived().await? == archived {
+                return Ok(verified);
+            }
+        }
+    }
+
+    async fn verify_once(
+        &self,
         mut verifier: Verifier,
         mut seen: impl FnMut(u64, u64),
     ) -> Result<Verified, StoreError> {
-        let end = match self.head().await {
-            Ok(head) => head.seq,
+        let end = match self.own_end().await {
+            Ok(end) => end.head.seq,
             Err(error) if is_damage(&error) => {
                 let what = format!("where the log ends cannot be read: {error}");
                 verifier.links.found(None, Fault::Stopped(what));
@@ -57,12 +71,22 @@ impl Reader {
         self.hold_against(verifier, after).await
     }
 
-    async fn head(&self) -> DbResult<Head> {
+    async fn own_end(&self) -> DbResult<End> {
         let read = async {
             let mut reading = self.backend.read().await?;
-            Ok(reading.end().await?.head)
+            reading.end().await
         };
         in_time(read).await
+    }
+
+    /// Up to which `seq` the log was archived, if that can be read.
+    pub(super) async fn archived(&self) -> Result<u64, StoreError> {
+        match self.own_end().await {
+            Ok(end) => Ok(end.archived),
+            // That is said where the end is looked for.
+            Err(error) if is_damage(&error) => Ok(0),
+            Err(error) => Err(read_failed(error)),
+        }
     }
 
     /// Shows what comes after a `seq`, as much as one read brings, and says up to

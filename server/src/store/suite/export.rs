@@ -21,7 +21,7 @@ on_both_databases![
 ];
 
 /// Different enough that every filter finds something and leaves something out.
-async fn long_history(store: &Store, entries: usize) {
+pub(super) async fn long_history(store: &Store, entries: usize) {
     let mut random = StdRng::seed_from_u64(7);
     let mut wanted = Vec::new();
     for i in 0..entries / 3 + 1 {

@@ -151,6 +151,10 @@ impl Backend for Faulty {
         self.backend.is_lock_timeout(error)
     }
 
+    async fn in_the_way(&self) -> DbResult<Option<String>> {
+        self.backend.in_the_way().await
+    }
+
     fn dialect(&self) -> Dialect {
         self.backend.dialect()
     }
@@ -179,9 +183,9 @@ impl Transaction for FaultyTransaction {
         faults.meet(Place::Head, self.tx.end()).await
     }
 
-    async fn lock_all(&mut self) -> DbResult<()> {
+    async fn lock_all(&mut self, wait_ms: u32) -> DbResult<()> {
         let faults = self.faults.clone();
-        faults.meet(Place::Lock, self.tx.lock_all()).await
+        faults.meet(Place::Lock, self.tx.lock_all(wait_ms)).await
     }
 
     async fn leases(&mut self, select: Statement) -> DbResult<Vec<LeaseRow>> {

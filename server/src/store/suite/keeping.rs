@@ -1,12 +1,12 @@
 //! The whole store at once: checkpoints, raising the floor, forgetting.
 
 use baton_client::{Forget, Generation};
-use sqlx::{Connection as _, PgConnection};
+use sqlx::{Connection as _, PgConnection, postgres::PgConnectOptions};
 
 use super::{ask::*, *};
 use crate::{
     rules::keeping::{FORGOTTEN_MAX, RAISED_BY, Seen},
-    store::keeping::{KeepError, Standing},
+    store::keeping::{KeepError, Lacking, Standing},
 };
 
 on_both_databases![
@@ -167,17 +167,27 @@ async fn a_checkpoint_that_the_log_contains_changes_nothing(database: TestDataba
 }
 
 async fn a_checkpoint_ahead_stops_grants_until_everything_is_raised(database: TestDatabase) {
-    let (store, other) = database.two_stores().await;
+    let (store, other_server) = database.two_stores().await;
     let taken = store.take("a", "h").await;
     // Ahead by its seq, or of another history.
-    for seen in [ahead(100), ahead(1)] {
+    let first = store.whole_log().await.swap_remove(0);
+    let other = Lacking::Other {
+        hash: Some(first.hash),
+    };
+    for (seen, lacking) in [
+        (ahead(1), other),
+        (ahead(100), Lacking::Shorter { head: 1 }),
+    ] {
         let standing = store.keeping().check(&seen).await.expect("it answers");
-        assert_eq!(standing, Standing::Behind(1), "{seen:?}");
+        assert_eq!(standing, Standing::Lacking(lacking.clone()), "{seen:?}");
+        // It stays known.
+        let known = other_server.keeping().lacks().await.expect("it answers");
+        assert_eq!(known, Some((seen, lacking)));
     }
     let seen = ahead(100);
     store.keeping().check(&seen).await.expect("it answers");
     // On every server, and for who waits in line too.
-    for server in [&store, &other] {
+    for server in [&store, &other_server] {
         let refused = server.ask("b", acquire(taking("h"))).await;
         assert_eq!(code(&refused), Code::HistoryBehind);
     }
@@ -185,16 +195,20 @@ async fn a_checkpoint_ahead_stops_grants_until_everything_is_raised(database: Te
     let waiting = store.submit_waiting(name("b"), acquire(taking("h")), wait);
     assert_eq!(code(&waiting.await), Code::HistoryBehind);
     // What is held may go on until then.
-    let renewed = other.ask("a", renew("h", taken.generation.get())).await;
+    let renewed = other_server
+        .ask("a", renew("h", taken.generation.get()))
+        .await;
     renewed.expect("it is held");
 
-    let entry = raise(&other).await;
+    let entry = raise(&other_server).await;
+    let known = store.keeping().lacks().await.expect("it answers");
+    assert_eq!(known, None);
     assert_eq!(entry.details["checkpoint_seq"], 100);
     let lost = store.ask("a", renew("h", taken.generation.get())).await;
     assert_eq!(code(&lost), Code::Lost);
     let granted = store.take("a", "h").await;
     assert_eq!(granted.generation.get(), RAISED_BY + 2);
-    let new = other.take("b", "h").await;
+    let new = other_server.take("b", "h").await;
     assert_eq!(new.generation.get(), RAISED_BY + 1);
     // The same checkpoint is no reason any more; another one is.
     let standing = store.keeping().check(&seen).await.expect("it answers");
@@ -204,7 +218,7 @@ async fn a_checkpoint_ahead_stops_grants_until_everything_is_raised(database: Te
         .check(&ahead(101))
         .await
         .expect("it answers");
-    assert_eq!(standing, Standing::Behind(4));
+    assert_eq!(standing, Standing::Lacking(Lacking::Shorter { head: 4 }));
     raise(&store).await;
     store.verify().await;
 }
@@ -436,7 +450,9 @@ async fn raising_waits_for_fenced_transactions_only_for_a_while() {
     let store = database.store().await;
     store.take("a", "h").await;
     // A session of an application's, which may stay idle for long.
-    let mut fenced = PgConnection::connect(&database.address)
+    let options: PgConnectOptions = database.address.parse().expect("is one");
+    let options = options.application_name("ledger-writer");
+    let mut fenced = PgConnection::connect_with(&options)
         .await
         .expect("it answers");
     sqlx::raw_sql("begin; select baton_fence('a', 1)")
@@ -444,9 +460,25 @@ async fn raising_waits_for_fenced_transactions_only_for_a_while() {
         .await
         .expect("it is held");
     let keeping = store.keeping();
-    let refused = keeping.raise_floor(ana(), "restored".into(), None).await;
-    assert!(matches!(refused, Err(KeepError::Locked)), "{refused:?}");
-    assert_eq!(store.whole_log().await.len(), 1);
+    let mut raising =
+        tokio::spawn(async move { keeping.raise_floor(ana(), "restored".into(), None).await });
+    // Others go on meanwhile: they wait for it only now and then.
+    let mut grants = 0;
+    let refused = loop {
+        let beside = format!("beside-{grants}");
+        tokio::select! {
+            refused = &mut raising => break refused.expect("it ends"),
+            _ = store.take(&beside, "h") => grants += 1,
+        }
+    };
+    let who = match refused {
+        Err(KeepError::Locked(who)) => who,
+        other => panic!("it is locked: {other:?}"),
+    };
+    assert!(who.contains("ledger-writer as "), "{who}");
+    assert!(grants > 20, "{grants} grants in ten seconds");
+    let log = store.whole_log().await;
+    assert!(log.iter().all(|entry| entry.event.as_str() == "granted"));
     fenced.close().await.expect("it answers");
     raise(&store).await;
     store.verify().await;

@@ -10,6 +10,7 @@ use crate::{
     rules::properties::log::check_log as fits,
     store::{
         Reader,
+        checked::Pass,
         sql::{append_handovers, move_head, save_leases},
         statement::{Arg, Statement},
     },
@@ -20,6 +21,7 @@ on_both_databases![
     whatever_is_done_to_it_is_found,
     what_no_chain_can_show_is_found_by_a_checkpoint,
     what_the_database_cannot_read_is_named,
+    what_is_archived_while_it_is_verified_is_not_missing,
 ];
 
 /// Entries of several leases, of which the last spoke only once.
@@ -449,4 +451,51 @@ async fn what_the_database_cannot_read_is_named(database: TestDatabase) {
     // What is around it was looked at all the same.
     assert_eq!((found.count, found.checkpoints), (121, 1));
     assert_eq!(found.last.expect("there is one").hash, log[120].hash);
+}
+
+async fn what_is_archived_while_it_is_verified_is_not_missing(database: TestDatabase) {
+    let store = database.store().await;
+    super::export::long_history(&store, 2_000).await;
+    let log = store.whole_log().await;
+    let reader = store.reader();
+    let archive_before = async |seq: usize| {
+        // Several entries may have the same time.
+        let keeping = store.keeping();
+        let older = keeping.older(log[seq].at).await.expect("it answers");
+        let older = older.expect("some are older");
+        let count = older.end.head.seq - older.after;
+        let archived = keeping.archive(&older, count, ana(), "old".into()).await;
+        archived.expect("the owner may");
+        older.end.head.seq
+    };
+    let mut pass = Pass::begin(reader).await.expect("it answers");
+    let seen = pass.step(reader).await.expect("it answers");
+    assert!(seen.is_none(), "there is more than one read");
+    // What was shown, and what comes next; then once more, before it has caught up.
+    archive_before(700).await;
+    pass.step(reader).await.expect("it answers");
+    let archived = archive_before(1_250).await;
+    let end = loop {
+        if let Some(end) = pass.step(reader).await.expect("it answers") {
+            break end;
+        }
+    };
+    let mut verifier = pass.verifier.clone();
+    verifier.links.ends_with(end.head.seq, &end.head.hash);
+    let verified = verifier.finish();
+    assert!(verified.holds(), "{:?}", verified.findings);
+    assert_eq!(verified.begins, Begins::AfterArchived { seq: archived });
+    // What is missing without having been archived, is.
+    let last = log.len() as u64;
+    database
+        .forge(&format!("delete from handovers where seq = {last}"))
+        .await;
+    let mut pass = Pass::begin(reader).await.expect("it answers");
+    while pass.step(reader).await.expect("it answers").is_none() {}
+    let verified = pass.verifier.finish();
+    let missing = Fault::Missing {
+        from: last,
+        to: last,
+    };
+    assert_eq!(verified.findings.kept[0].fault, missing);
 }
