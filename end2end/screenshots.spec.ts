@@ -32,6 +32,8 @@ for (const colorScheme of ['light', 'dark'] as const) {
       const shoot = (state: string) =>
         page.screenshot({ path: `screenshots/${state}-${device}-${colorScheme}.png`, fullPage: true });
 
+      await page.goto('/display');
+      await shoot('display-signed-out');
       await page.goto('/sign-in');
       await shoot('sign-in');
       await submitSignIn(page, 'not the password');
@@ -123,7 +125,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
       await shoot('many-outcome');
       await server.user('ana', 'operator', 'a long password');
       await server.user('ben.of.the.night.shift', 'viewer', 'a long password');
-      for (const path of ['/users', '/users/new', '/users/edit?name=ana', '/tokens', '/tokens/new', '/tokens/edit?name=holder', '/password', '/connect']) {
+      for (const path of ['/users', '/users/new', '/users/edit?name=ana', '/tokens', '/tokens/new', '/tokens/edit?name=holder', '/password', '/connect', '/display']) {
         await shoot(path.slice(1).split('?')[0].replace('/', '-'), path);
       }
       await page.goto('/tokens/new');

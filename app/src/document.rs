@@ -3,39 +3,15 @@
 use leptos::prelude::*;
 use serde::Serialize;
 
-/// The theme that was chosen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Theme {
-    /// Dark on light.
-    Light,
-    /// Light on dark.
-    Dark,
-}
-
-impl Theme {
-    /// The word for it, in the cookie `theme` and in the document.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Light => "light",
-            Self::Dark => "dark",
-        }
-    }
-
-    /// The theme of this word; `None` leaves it to the system.
-    pub fn read(word: &str) -> Option<Self> {
-        [Self::Light, Self::Dark]
-            .into_iter()
-            .find(|theme| theme.as_str() == word)
-    }
-}
+use crate::display::{Choice, Display};
 
 /// What stands around a page.
 #[derive(Debug, Clone, Default)]
 pub struct Document {
     /// What the tab says, before the name of the program.
     pub title: String,
-    /// The theme that was chosen; `None` leaves it to the system.
-    pub theme: Option<Theme>,
+    /// How its reader wants it to be shown.
+    pub display: Display,
     /// What makes the page live; `None` for one that stands still.
     pub script: Option<Script>,
     /// After so many seconds the browser asks again.
@@ -79,7 +55,7 @@ pub fn render<V: IntoView>(document: Document, body: impl FnOnce() -> V) -> Stri
     let html = owner.with(|| {
         let Document {
             title,
-            theme,
+            display,
             script,
             reload_s,
         } = document;
@@ -87,7 +63,12 @@ pub fn render<V: IntoView>(document: Document, body: impl FnOnce() -> V) -> Stri
             reload_s.map(|s| view! { <meta http-equiv="refresh" content=s.to_string() /> });
         let (head, data) = script.map(scripts).unzip();
         view! {
-            <html lang="en" data-theme=theme.map(Theme::as_str)>
+            <html
+                lang="en"
+                data-theme=display.theme.marked()
+                data-times=display.times.marked()
+                data-keys=display.keys.marked()
+            >
                 <head>
                     <meta charset="utf-8" />
                     <meta name="viewport" content="width=device-width, initial-scale=1" />

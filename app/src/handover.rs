@@ -39,7 +39,7 @@ pub async fn open(backstage: &dyn Backstage, seq: &str, visit: &Visit) -> Reply 
 fn none(seq: &str, viewer: Option<Viewer>, visit: &Visit) -> String {
     let document = Document {
         title: format!("No entry {seq}"),
-        theme: visit.theme,
+        display: visit.display,
         ..Document::default()
     };
     render(document, || {
@@ -69,7 +69,7 @@ fn page(entry: Handover, viewer: Option<Viewer>, visit: &Visit) -> String {
             Some(lease) => format!("{words}: {lease}"),
             None => words.to_owned(),
         },
-        theme: visit.theme,
+        display: visit.display,
         ..Document::default()
     };
     let facts = facts(&entry).into_iter().map(|(term, text)| {

@@ -76,7 +76,7 @@ fn page(
     };
     let document = Document {
         title: "Handovers".into(),
-        theme: visit.theme,
+        display: visit.display,
         script: Script::new("handovers", &known, &visit.nonce),
         reload_s: None,
     };
@@ -213,7 +213,7 @@ fn wrong(
 ) -> String {
     let document = Document {
         title: "Handovers".into(),
-        theme: visit.theme,
+        display: visit.display,
         ..Document::default()
     };
     render(document, || {

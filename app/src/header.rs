@@ -4,13 +4,20 @@ use baton_client::Timestamp;
 use leptos::prelude::*;
 
 use crate::{
-    Viewer, address::sign_in_href, countdown::time_of_day, live::Live, live_clock::LiveClock,
+    Viewer,
+    address::{query_of, sign_in_href},
+    countdown::time_of_day,
+    live::Live,
+    live_clock::LiveClock,
     nav::Nav,
 };
 
+/// Where it is chosen how pages are shown.
+const DISPLAY: &str = "/display";
+
 /// The name, which leads home.
 #[component]
-pub fn Brand() -> impl IntoView {
+fn Brand() -> impl IntoView {
     view! {
         <a class="brand" href="/">
             <svg width="22" height="22" viewBox="0 0 22 22" aria-hidden="true">
@@ -21,6 +28,20 @@ pub fn Brand() -> impl IntoView {
             </svg>
             "baton"
         </a>
+    }
+}
+
+/// The bar of a page that is about nobody's leases: no way to those, and nobody
+/// who looks.
+#[component]
+pub fn BareHeader(here: String) -> impl IntoView {
+    view! {
+        <header class="top">
+            <Brand />
+            <div class="right">
+                <ToDisplay here />
+            </div>
+        </header>
     }
 }
 
@@ -59,9 +80,35 @@ pub fn Header(
                                 </span>
                             </span>
                         }
-                    })} <Who viewer here />
+                    })} <ToDisplay here=here.clone() /> <Who viewer here />
             </div>
         </header>
+    }
+}
+
+/// The way to how pages are shown, and from there back to `here`.
+#[component]
+fn ToDisplay(here: String) -> impl IntoView {
+    let at_it = here.split('?').next() == Some(DISPLAY);
+    let href = if at_it {
+        here
+    } else {
+        format!("{DISPLAY}{}", query_of([("next", here.as_str())]))
+    };
+    view! {
+        <a
+            class="to-display"
+            href=href
+            aria-label="Display"
+            title="Display: theme, times, keys"
+            aria-current=at_it.then_some("page")
+        >
+            <svg width="18" height="18" viewBox="0 0 18 18" aria-hidden="true">
+                <path d="M1 5h16M1 13h16" stroke="currentColor" stroke-width="1.6" />
+                <circle cx="11.5" cy="5" r="2.6" class="knob" />
+                <circle cx="6" cy="13" r="2.6" class="knob" />
+            </svg>
+        </a>
     }
 }
 

@@ -63,7 +63,7 @@ fn page(mut view: LeaseView, asked: LeaseAsked, viewer: Option<Viewer>, visit: &
         .map_or(Role::Viewer, |viewer| viewer.role);
     let document = Document {
         title: title(&view.lease),
-        theme: visit.theme,
+        display: visit.display,
         script: Script::new("lease", &view, &visit.nonce),
         reload_s: None,
     };

@@ -46,7 +46,7 @@ fn page(
 ) -> String {
     let document = Document {
         title: title(leases.totals).to_owned(),
-        theme: visit.theme,
+        display: visit.display,
         script: Script::new("leases", &leases, &visit.nonce),
         reload_s: None,
     };

@@ -27,6 +27,7 @@ pub mod address;
 pub mod clock;
 pub mod connection;
 pub mod countdown;
+pub mod display;
 pub mod facts;
 pub mod followed;
 pub mod handovers_asked;
@@ -104,7 +105,7 @@ pub mod plain;
 pub use backstage::{Answer, Backstage};
 pub use backstage::{HandoversView, LeaseView, LeasesView, Totals, Viewer};
 #[cfg(feature = "ssr")]
-pub use document::{Document, Theme, render};
+pub use document::{Document, render};
 #[cfg(feature = "ssr")]
 pub use message::not_found;
 #[cfg(feature = "ssr")]

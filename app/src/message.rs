@@ -5,9 +5,10 @@ use baton_client::{Code, Problem};
 use leptos::prelude::*;
 
 use crate::{
-    Document, Theme, Viewer, Visit,
+    Document, Viewer, Visit,
     address::query_of,
-    header::{Brand, Header},
+    display::Display,
+    header::{BareHeader, Header},
     render,
 };
 
@@ -15,17 +16,15 @@ use crate::{
 const READ_AGAIN_S: u64 = 5;
 
 /// The page at any address at which there is nothing.
-pub fn not_found(theme: Option<Theme>) -> String {
+pub fn not_found(display: Display) -> String {
     let document = Document {
         title: "Nothing here".into(),
-        theme,
+        display,
         ..Document::default()
     };
     render(document, || {
         view! {
-            <header class="top">
-                <Brand />
-            </header>
+            <BareHeader here="/".to_owned() />
             <main class="narrow">
                 <h1>"Nothing here"</h1>
                 <p>"There is no page at this address. The link may be old, or mistyped."</p>
@@ -49,7 +48,7 @@ pub fn no_such_lease(
 ) -> String {
     let document = Document {
         title: format!("No lease {name}"),
-        theme: visit.theme,
+        display: visit.display,
         ..Document::default()
     };
     let here = visit.path.clone();
@@ -100,7 +99,7 @@ pub fn problem(
     what: &'static str,
     viewer: Option<Viewer>,
     here: String,
-    theme: Option<Theme>,
+    display: Display,
 ) -> String {
     let passes = matches!(
         problem.code,
@@ -115,7 +114,7 @@ pub fn problem(
     };
     let document = Document {
         title: "Not read".into(),
-        theme,
+        display,
         script: None,
         reload_s: passes.then_some(READ_AGAIN_S),
     };

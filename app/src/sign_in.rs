@@ -3,16 +3,22 @@
 
 use leptos::prelude::*;
 
-use crate::{Document, Visit, address::safe_next, header::Brand, render};
+use crate::{
+    Document, Visit,
+    address::{safe_next, sign_in_href},
+    header::BareHeader,
+    render,
+};
 
 /// The form.
 pub fn page(visit: &Visit) -> String {
     let next = safe_next(visit.field("next").unwrap_or_default()).to_owned();
+    let here = sign_in_href(&next);
     let error = visit.field("error").map(what_to_do);
     let described = error.map(|_| "sign-in-error");
     let document = Document {
         title: "Sign in".into(),
-        theme: visit.theme,
+        display: visit.display,
         ..Document::default()
     };
     render(document, || {
@@ -24,9 +30,7 @@ pub fn page(visit: &Visit) -> String {
             }
         });
         view! {
-            <header class="top">
-                <Brand />
-            </header>
+            <BareHeader here />
             <main class="narrow">
                 <h1>"Sign in"</h1>
                 {error}

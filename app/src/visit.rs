@@ -4,8 +4,8 @@
 use baton_client::{Code, Problem};
 
 use crate::{
-    Backstage, Theme, Viewer, address::sign_in_href, handover, handovers, lease, leases, message,
-    sign_in,
+    Backstage, Viewer, address::sign_in_href, display::Display, handover, handovers, lease, leases,
+    message, sign_in,
 };
 
 /// The addresses of the pages, as the server's router writes them.
@@ -24,8 +24,8 @@ pub struct Visit {
     pub path: String,
     /// The fields of the query, decoded.
     pub query: Vec<(String, String)>,
-    /// The theme that was chosen, by cookie; `None` leaves it to the system.
-    pub theme: Option<Theme>,
+    /// How its reader wants pages to be shown, by cookie.
+    pub display: Display,
     /// The nonce that lets the answer's own script run.
     pub nonce: String,
     /// A page that is open asks for its data alone, as JSON.
@@ -65,7 +65,7 @@ pub async fn open(backstage: &dyn Backstage, visit: &Visit) -> Reply {
         path if path.starts_with("/leases/") => {
             lease::open(backstage, &path["/leases/".len()..], visit).await
         }
-        _ => Reply::Page(404, message::not_found(visit.theme)),
+        _ => Reply::Page(404, message::not_found(visit.display)),
     }
 }
 
@@ -84,7 +84,7 @@ pub fn refused(
         return Reply::Elsewhere(sign_in_href(&here));
     }
     let status = problem.status;
-    let html = message::problem(problem, what, viewer, here, visit.theme);
+    let html = message::problem(problem, what, viewer, here, visit.display);
     Reply::Page(status, html)
 }
 

@@ -3,7 +3,7 @@
 use baton_client::Timestamp;
 use leptos::prelude::*;
 
-use crate::{Document, Theme, Viewer, header::Header, render};
+use crate::{Document, Viewer, display::Display, header::Header, render};
 
 /// What stands around a page.
 #[derive(Debug, Clone, Default)]
@@ -14,8 +14,8 @@ pub struct Frame {
     pub viewer: Option<Viewer>,
     /// The page's own address, to come back to after signing in.
     pub here: String,
-    /// The theme that was chosen; `None` leaves it to the system.
-    pub theme: Option<Theme>,
+    /// How they want it to be shown.
+    pub display: Display,
     /// The database time that the page is true for, if it shows anything that
     /// time changes.
     pub as_of: Option<Timestamp>,
@@ -28,12 +28,12 @@ impl Frame {
             title,
             viewer,
             here,
-            theme,
+            display,
             as_of,
         } = self;
         let document = Document {
             title,
-            theme,
+            display,
             ..Document::default()
         };
         render(document, || {

@@ -17,6 +17,7 @@ mod facts;
 mod moved;
 
 mod connect;
+mod display;
 mod many;
 mod people;
 mod refused;
@@ -25,6 +26,7 @@ pub use access::{AccessShown, access_page};
 pub use act::Act;
 pub use ask::{Ask, ask_page};
 pub use connect::connect_page;
+pub use display::display_page;
 pub use form::Filled;
 pub use frame::Frame;
 pub use many::{FILTERS, MANY, MANY_MAX, Many, More, Outcome, filters, many_page, outcomes_page};

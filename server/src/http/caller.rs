@@ -63,15 +63,8 @@ impl Site {
 
     /// The secret in the session's cookie.
     pub(super) fn session_secret(&self, headers: &HeaderMap) -> Option<Secret> {
-        let name = self.cookie_name();
-        headers
-            .get_all(header::COOKIE)
-            .into_iter()
-            .filter_map(|header| header.to_str().ok())
-            .flat_map(|header| header.split(';'))
-            .filter_map(|cookie| cookie.trim().split_once('='))
-            .find(|(cookie, _)| *cookie == name)
-            .map(|(_, value)| Secret::from(value.to_owned()))
+        let value = cookie(headers, self.cookie_name());
+        value.map(|value| Secret::from(value.to_owned()))
     }
 
     /// Where a request comes from: the peer, or what a trusted proxy says of
@@ -101,6 +94,18 @@ impl Site {
         }
         nearest
     }
+}
+
+/// The value of a cookie.
+pub(super) fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers
+        .get_all(header::COOKIE)
+        .into_iter()
+        .filter_map(|header| header.to_str().ok())
+        .flat_map(|header| header.split(';'))
+        .filter_map(|cookie| cookie.trim().split_once('='))
+        .find(|(cookie, _)| *cookie == name)
+        .map(|(_, value)| value)
 }
 
 /// An address as proxies write it, some of them with a port.

@@ -10,13 +10,14 @@ use axum::{
     routing::get,
 };
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use baton_app::{Backstage, Reply, Theme, Visit, not_found};
+use baton_app::{Backstage, Reply, Visit, display::Display, not_found};
 use baton_client::{Code, LeaseName};
 
 use super::{
     Site,
     answer::{Answer, Oops},
     backstage::Behind,
+    caller::cookie,
     headers::page_policy,
 };
 
@@ -68,7 +69,7 @@ fn visit(headers: &HeaderMap, uri: &Uri, nonce: String) -> Visit {
     Visit {
         path: path.decode_utf8_lossy().into_owned(),
         query: query.into_owned().collect(),
-        theme: theme(headers),
+        display: display(headers),
         nonce,
         data: accepts(headers, "application/json") && !wants_page(headers),
     }
@@ -115,15 +116,9 @@ fn nonce() -> String {
     URL_SAFE_NO_PAD.encode(rand::random::<[u8; 16]>())
 }
 
-/// The theme that was chosen, by cookie.
-pub fn theme(headers: &HeaderMap) -> Option<Theme> {
-    headers
-        .get_all(header::COOKIE)
-        .into_iter()
-        .filter_map(|header| header.to_str().ok())
-        .flat_map(|header| header.split(';'))
-        .find_map(|cookie| cookie.trim().strip_prefix("theme="))
-        .and_then(Theme::read)
+/// How who sends these headers wants pages to be shown.
+pub fn display(headers: &HeaderMap) -> Display {
+    Display::read(|name| cookie(headers, name))
 }
 
 /// Whether a person looks at the answer, and not a program.
@@ -145,5 +140,5 @@ async fn fallback(request: Request<Body>) -> Response {
     if path.starts_with("/api/") || !wants_page(request.headers()) {
         return Oops::new(Code::NotFound, format!("there is nothing at `{path}`")).into_response();
     }
-    document(404, not_found(theme(request.headers())), &nonce())
+    document(404, not_found(display(request.headers())), &nonce())
 }

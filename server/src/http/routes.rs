@@ -15,7 +15,7 @@ use super::{
     answer::Answer,
     call::Call,
     export, handovers, inquiry, keeping, leases,
-    plain::{acts, connect, many, people},
+    plain::{acts, connect, display, many, people},
     probes, sessions, stream,
 };
 
@@ -650,6 +650,19 @@ pub static ROUTES: &[Route] = &[
         Access::Read,
         plain!(connect::look),
         "Lines to paste that make a holder",
+    ),
+    page(
+        "/display",
+        Access::Public,
+        plain!(display::look),
+        "Asks how pages are to be shown in this browser",
+    ),
+    form(
+        "/display",
+        Access::Public,
+        plain!(display::choose),
+        "Display",
+        "Remember how pages are to be shown, in cookies",
     ),
     page(
         "/password",

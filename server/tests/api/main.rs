@@ -13,6 +13,7 @@
 //! - `story`: the README's first hour, in order.
 //! - `beside`: two programs on one database, and how a server stops.
 //! - `acts`: the pages' forms do what the API does, and refuse as it does.
+//! - `display`: how pages are shown, for everybody and in every page.
 //! - `hostile`: what no well-meaning client sends.
 
 #[path = "../support/mod.rs"]
@@ -30,6 +31,7 @@ mod bad_fields;
 mod bad_input;
 mod beside;
 mod calls;
+mod display;
 mod events;
 mod export;
 mod hostile;

@@ -42,6 +42,7 @@ pub fn form(name: &str) -> Vec<(&'static str, &'static str)> {
             ("new_password", "12345678"),
             ("again", "12345678"),
         ],
+        "Display" => vec![("theme", "dark"), ("times", "local"), ("keys", "off")],
         "New" => vec![("name", "made"), ("role", "viewer")],
         "EditUsers" => vec![("name", "nobody"), ("do", "disable")],
         "EditTokens" => vec![("name", "nothing"), ("do", "revoke")],

@@ -9,6 +9,7 @@
 pub mod access;
 pub mod acts;
 pub mod connect;
+pub mod display;
 pub mod many;
 pub mod people;
 
@@ -30,7 +31,7 @@ use baton_client::Timestamp;
 
 use crate::people::Caller;
 
-use super::{call::Call, headers::PLAIN_POLICY, pages::theme};
+use super::{call::Call, headers::PLAIN_POLICY, pages::display};
 
 /// A page about to be made.
 pub struct Page {
@@ -58,7 +59,7 @@ impl Page {
                     .path_and_query()
                     .map_or("/", |here| here.as_str())
                     .to_owned(),
-                theme: theme(headers),
+                display: display(headers),
                 as_of: None,
             },
             status: StatusCode::OK,
