@@ -129,6 +129,15 @@ export async function handOver(api: Api, from: Lease, to: string): Promise<Lease
   return api.acquire(from.lease, to);
 }
 
+/** Chooses how pages are shown, on the page that the bar leads to, and comes back. */
+export async function choose(page: Page, ...words: string[]): Promise<void> {
+  const from = page.url();
+  await page.getByRole('link', { name: 'Display' }).click();
+  for (const word of words) await page.getByLabel(word, { exact: true }).check();
+  await page.getByRole('button', { name: 'Keep this' }).click();
+  await expect(page).toHaveURL(from);
+}
+
 /** All of axe's rules, and nothing that sticks out of the window. */
 export async function expectAccessible(page: Page): Promise<void> {
   const { violations } = await new AxeBuilder({ page }).analyze();

@@ -1,17 +1,8 @@
 // How pages are shown: theme, times and keys, chosen on a page of their own.
 
-import { expect, expectAccessible, isLive, signedOut, test, type Page } from './baton';
+import { choose, expect, expectAccessible, isLive, signedOut, test, type Page } from './baton';
 
 test.use({ file: import.meta.filename });
-
-/** Chooses on the page that the bar leads to, and comes back. */
-export async function choose(page: Page, ...words: string[]): Promise<void> {
-  const from = page.url();
-  await page.getByRole('link', { name: 'Display' }).click();
-  for (const word of words) await page.getByLabel(word, { exact: true }).check();
-  await page.getByRole('button', { name: 'Keep this' }).click();
-  await expect(page).toHaveURL(from);
-}
 
 /** How bright the page's ground is, from 0 to 255. */
 async function brightness(page: Page): Promise<number> {

@@ -193,6 +193,14 @@ pub fn sign_in_href(next: &str) -> String {
     href
 }
 
+/// Where it is chosen how pages are shown.
+pub const DISPLAY: &str = "/display";
+
+/// Where to choose how pages are shown, and come back to `next` afterwards.
+pub fn display_href(next: &str) -> String {
+    format!("{DISPLAY}{}", query_of([("next", next)]))
+}
+
 /// `next`, if it is a place on this server, else `/`. A browser reads `\` as
 /// `/`, and `//host` as another server.
 pub fn safe_next(next: &str) -> &str {

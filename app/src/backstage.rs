@@ -122,8 +122,9 @@ pub trait Backstage: Send + Sync {
     /// A page of the history.
     fn handovers(&self, query: HandoverQuery) -> Answer<'_, Result<HandoversView, Problem>>;
 
-    /// One entry of the history; `None` if there is none of this `seq`.
-    fn handover(&self, seq: u64) -> Answer<'_, Result<Option<Handover>, Problem>>;
+    /// One entry of the history, and the database time; `None` if there is none of
+    /// this `seq`.
+    fn handover(&self, seq: u64) -> Answer<'_, Result<Option<(Handover, Timestamp)>, Problem>>;
 
     /// How many leases there are of each kind.
     fn totals(&self) -> Answer<'_, Result<Totals, Problem>>;

@@ -106,17 +106,6 @@ pub fn coarse(ms: u64) -> String {
     }
 }
 
-/// The time of day of a moment, `02:14:07`, in UTC.
-pub fn time_of_day(at: Timestamp) -> String {
-    at.to_string()[11..19].to_owned()
-}
-
-/// A moment to the second, `2026-11-29 02:14:07 UTC`.
-pub fn moment(at: Timestamp) -> String {
-    let text = at.to_string();
-    format!("{} {} UTC", &text[..10], &text[11..19])
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
@@ -183,7 +172,5 @@ pub(crate) mod tests {
     fn a_tenure_is_as_old_as_its_grant() {
         let lease = held("a");
         assert_eq!(held_for(&lease, lease.now), "31 s");
-        assert_eq!(time_of_day(lease.now), "02:14:07");
-        assert_eq!(moment(lease.now), "2026-11-29 02:14:07 UTC");
     }
 }

@@ -1,9 +1,13 @@
 //! The HTML document around a page.
 
+use baton_client::Timestamp;
 use leptos::prelude::*;
 use serde::Serialize;
 
-use crate::display::{Choice, Display};
+use crate::{
+    display::{Choice, Display},
+    moment_view::Reader,
+};
 
 /// What stands around a page.
 #[derive(Debug, Clone, Default)]
@@ -12,6 +16,9 @@ pub struct Document {
     pub title: String,
     /// How its reader wants it to be shown.
     pub display: Display,
+    /// The database time that it is true for, if it shows anything that time
+    /// changes.
+    pub now: Option<Timestamp>,
     /// What makes the page live; `None` for one that stands still.
     pub script: Option<Script>,
     /// After so many seconds the browser asks again.
@@ -56,9 +63,15 @@ pub fn render<V: IntoView>(document: Document, body: impl FnOnce() -> V) -> Stri
         let Document {
             title,
             display,
+            now,
             script,
             reload_s,
         } = document;
+        provide_context(display);
+        provide_context(Reader {
+            times: display.times,
+            now: now.map(|now| Memo::new(move |_| now)),
+        });
         let reload =
             reload_s.map(|s| view! { <meta http-equiv="refresh" content=s.to_string() /> });
         let (head, data) = script.map(scripts).unzip();

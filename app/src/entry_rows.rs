@@ -1,12 +1,13 @@
 //! Entries of the log as rows of a table.
 
-use baton_client::Timestamp;
 use leptos::{either::Either, prelude::*};
 
 use crate::{
     entry::{Entry, event_class, event_words, who},
     incident::Incident,
     lease_asked::lease_href,
+    moment::Form,
+    moment_view::moment,
 };
 
 /// The head of the table. `with_lease`: entries of many leases.
@@ -15,7 +16,7 @@ pub fn EntryHead(with_lease: bool) -> impl IntoView {
     view! {
         <thead role="rowgroup">
             <tr role="row">
-                <th role="columnheader" scope="col" class="when">"When (UTC)"</th>
+                <th role="columnheader" scope="col" class="when">"When"</th>
                 {with_lease
                     .then(|| view! { <th role="columnheader" scope="col" class="of">"Lease"</th> })}
                 <th role="columnheader" scope="col" class="what">"Event"</th>
@@ -70,8 +71,8 @@ pub fn EntryRow(entry: Entry, with_lease: bool) -> impl IntoView {
     view! {
         <tr role="row" data-seq=seq.to_string()>
             <td role="cell" class="when">
-                <a href=format!("/handovers/{seq}")>
-                    <Moment at />
+                <a href=format!("/handovers/{seq}") data-row="">
+                    {moment(at, Form::Full)}
                 </a>
             </td>
             {of}
@@ -94,17 +95,5 @@ pub fn EntryRow(entry: Entry, with_lease: bool) -> impl IntoView {
                 <bdi>{who(&actor)}</bdi>
             </td>
         </tr>
-    }
-}
-
-/// A moment to the second; pointing at it tells it exactly.
-#[component]
-pub fn Moment(at: Timestamp) -> impl IntoView {
-    let exact = at.to_string();
-    let text = format!("{} {}", &exact[..10], &exact[11..19]);
-    view! {
-        <time datetime=exact.clone() title=exact.clone()>
-            {text}
-        </time>
     }
 }

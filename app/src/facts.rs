@@ -4,19 +4,18 @@
 use baton_client::{Lease, LeaseState, Timestamp};
 
 use crate::{
-    countdown::{coarse, fine, moment, time_of_day},
+    countdown::{coarse, fine},
     entry::who,
+    moment::{age, clock, short, unmarked},
 };
 
-/// A fact: what it is called, what it is, and, where that is a time, exactly.
+/// A fact: what it is called, and what it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fact {
     /// What it is called.
     pub term: &'static str,
     /// What it is.
     pub text: String,
-    /// The exact time, to be had by pointing at it.
-    pub exact: Option<String>,
     /// It is a name, or something else to be read letter by letter.
     pub name: bool,
     /// It takes a line of its own.
@@ -28,16 +27,8 @@ impl Fact {
         Self {
             term,
             text: text.into(),
-            exact: None,
             name: false,
             wide: false,
-        }
-    }
-
-    fn at(term: &'static str, text: String, at: Timestamp) -> Self {
-        Self {
-            exact: Some(at.to_string()),
-            ..Self::new(term, text)
         }
     }
 }
@@ -45,7 +36,6 @@ impl Fact {
 /// The facts at `now`, in reading order.
 pub fn facts(lease: &Lease, now: Timestamp) -> Vec<Fact> {
     let mut facts = Vec::new();
-    let ago = |at: Timestamp| coarse(at.ms_until(now));
     if let Some(holder) = &lease.holder {
         facts.push(Fact {
             name: true,
@@ -55,18 +45,18 @@ pub fn facts(lease: &Lease, now: Timestamp) -> Vec<Fact> {
     }
     facts.push(Fact::new("Generation", lease.generation.to_string()));
     if let Some(at) = lease.granted_at.filter(|_| lease.holder.is_some()) {
-        let text = format!("{} UTC ({})", clock(at, now), ago(at));
-        facts.push(Fact::at("Holds it since", text, at));
+        let text = format!("{} ({})", clock(at), coarse(at.ms_until(now)));
+        facts.push(Fact::new("Holds it since", text));
     }
     if let Some(at) = lease.renewed_at {
-        facts.push(Fact::at("Last renewed", format!("{} ago", ago(at)), at));
+        facts.push(Fact::new("Last renewed", age(at).to_string()));
     }
     if let Some(at) = lease.expires_at {
         let term = match lease.state {
             LeaseState::Lapsed => "Lapsed at",
             LeaseState::Held | LeaseState::Free => "Expires at",
         };
-        facts.push(Fact::at(term, format!("{} UTC", clock(at, now)), at));
+        facts.push(Fact::new(term, short(at).to_string()));
     }
     if let Some(ttl_ms) = lease.ttl_ms {
         let grace = match lease.grace_ms {
@@ -86,7 +76,7 @@ pub fn facts(lease: &Lease, now: Timestamp) -> Vec<Fact> {
     if let Some(principal) = &lease.principal {
         facts.push(Fact {
             name: true,
-            ..Fact::new("On behalf of, it says", principal.clone())
+            ..Fact::new("On behalf of, it says", unmarked(principal))
         });
     }
     if lease.flapping > 0 {
@@ -104,16 +94,6 @@ pub fn facts(lease: &Lease, now: Timestamp) -> Vec<Fact> {
     facts
 }
 
-/// A moment as short as `now` allows: the time of today, else date and time.
-pub fn clock(at: Timestamp, now: Timestamp) -> String {
-    const DAY_US: i64 = 86_400_000_000;
-    if at.micros().div_euclid(DAY_US) == now.micros().div_euclid(DAY_US) {
-        time_of_day(at)
-    } else {
-        moment(at).trim_end_matches(" UTC").to_owned()
-    }
-}
-
 /// A set duration, without what is nothing: `10 s`, `1 m 30 s`, `1.5 s`.
 pub fn span(ms: u64) -> String {
     if ms.is_multiple_of(1_000) {
@@ -128,7 +108,7 @@ pub fn takeable(lease: &Lease, now: Timestamp) -> String {
     if lease.paused.is_some() {
         return "Nobody, until it is resumed.".to_owned();
     }
-    let until = |at: Timestamp| format!("{} UTC (in {})", clock(at, now), coarse(now.ms_until(at)));
+    let until = |at: Timestamp| format!("{} (in {})", clock(at), coarse(now.ms_until(at)));
     let ahead = |at: &Timestamp| *at > now;
     let asked = lease.step_down.as_ref().filter(|_| lease.holder.is_some());
     let successor = asked.and_then(|asked| asked.successor.as_ref());
@@ -204,13 +184,7 @@ pub struct Limit {
 /// What limits the lease at `now`, the most pressing first.
 pub fn limits(lease: &Lease, now: Timestamp) -> Vec<Limit> {
     let mut limits = Vec::new();
-    let until = |at: Timestamp| {
-        format!(
-            "{} UTC, {} from now",
-            clock(at, now),
-            coarse(now.ms_until(at))
-        )
-    };
+    let until = |at: Timestamp| format!("{}, {} from now", clock(at), coarse(now.ms_until(at)));
     if let Some(blocked) = &lease.blocked {
         limits.push(Limit {
             class: "alert",
@@ -233,7 +207,7 @@ pub fn limits(lease: &Lease, now: Timestamp) -> Vec<Limit> {
             ),
             reason: Some(step_down.reason.clone()),
             incident: step_down.incident.clone(),
-            by: Some(by(&step_down.actor, Some(step_down.at), now)),
+            by: Some(by(&step_down.actor, Some(step_down.at))),
         });
     }
     if let Some(paused) = &lease.paused {
@@ -242,7 +216,7 @@ pub fn limits(lease: &Lease, now: Timestamp) -> Vec<Limit> {
             text: "Paused: nobody can acquire it; the current tenure may go on.".to_owned(),
             reason: Some(paused.reason.clone()),
             incident: paused.incident.clone(),
-            by: Some(by(&paused.actor, Some(paused.at), now)),
+            by: Some(by(&paused.actor, Some(paused.at))),
         });
     }
     if let Some(barred) = lease.barred.as_ref().filter(|barred| barred.until > now) {
@@ -255,7 +229,7 @@ pub fn limits(lease: &Lease, now: Timestamp) -> Vec<Limit> {
             text: format!("{whom} may not take it until {}.", until(barred.until)),
             reason: Some(barred.reason.clone()),
             incident: None,
-            by: Some(by(&barred.actor, None, now)),
+            by: Some(by(&barred.actor, None)),
         });
     }
     if let Some(reserved) = lease
@@ -272,15 +246,15 @@ pub fn limits(lease: &Lease, now: Timestamp) -> Vec<Limit> {
             ),
             reason: Some(reserved.reason.clone()),
             incident: None,
-            by: Some(by(&reserved.actor, None, now)),
+            by: Some(by(&reserved.actor, None)),
         });
     }
     limits
 }
 
-fn by(actor: &baton_client::Actor, at: Option<Timestamp>, now: Timestamp) -> String {
+fn by(actor: &baton_client::Actor, at: Option<Timestamp>) -> String {
     match at {
-        Some(at) => format!("{}, {} UTC", who(actor), clock(at, now)),
+        Some(at) => format!("{}, {}", who(actor), short(at)),
         None => who(actor),
     }
 }
@@ -290,7 +264,12 @@ mod tests {
     use baton_client::{Actor, Barred, Paused, Reserved, StepDown};
 
     use super::*;
-    use crate::countdown::tests::held;
+    use crate::{countdown::tests::held, moment::plain};
+
+    /// As it reads in UTC.
+    fn takeable(lease: &Lease, now: Timestamp) -> String {
+        plain(&super::takeable(lease, now), Some(now))
+    }
 
     fn ana() -> Actor {
         Actor::User("ana".into())
@@ -398,10 +377,11 @@ mod tests {
             panic!("one limit");
         };
         assert_eq!(
-            limit.text,
+            plain(&limit.text, Some(now)),
             "Asked to step down by 02:14:37 UTC, 30 s from now, or it is forced. It is then reserved for b."
         );
-        assert_eq!(limit.by.as_deref(), Some("ana, 02:14:07 UTC"));
+        let by = limit.by.as_deref().map(|by| plain(by, Some(now)));
+        assert_eq!(by.as_deref(), Some("ana, 02:14:07 UTC"));
         assert_eq!(limit.incident.as_deref(), Some("INC-1"));
     }
 
@@ -445,12 +425,5 @@ mod tests {
         ] {
             assert_eq!(span(ms), text);
         }
-    }
-
-    #[test]
-    fn other_days_are_named() {
-        let now = held("a").now;
-        assert_eq!(clock(now, now), "02:14:07");
-        assert_eq!(clock(now, now.plus_ms(86_400_000)), "2026-11-29 02:14:07");
     }
 }

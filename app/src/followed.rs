@@ -3,9 +3,9 @@
 
 use baton_client::{HandoverEvent, Lease, LeaseState, Timestamp};
 
-use crate::{countdown::coarse, entry::Entry, facts::clock};
+use crate::{countdown::coarse, entry::Entry, moment::clock};
 
-/// What is to be said.
+/// What is to be said, moments marked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Followed {
     /// What was done.
@@ -18,7 +18,7 @@ pub struct Followed {
 
 /// What came of `act` as the lease stands at `now`.
 pub fn followed(act: &Entry, lease: &Lease, now: Timestamp) -> Followed {
-    let at = clock(act.at, now);
+    let at = clock(act.at);
     let before = act
         .previous_holder
         .as_ref()
@@ -27,17 +27,17 @@ pub fn followed(act: &Entry, lease: &Lease, now: Timestamp) -> Followed {
     let (done, then, waiting) = match act.event {
         HandoverEvent::Forced => {
             let done = if act.previous_holder.is_some() {
-                format!("{before} was deposed at {at} UTC. Its generation is refused from then on.")
+                format!("{before} was deposed at {at}. Its generation is refused from then on.")
             } else {
-                format!("Bar, reservation and attempts were set at {at} UTC; nobody held it.")
+                format!("Bar, reservation and attempts were set at {at}; nobody held it.")
             };
-            let (then, waiting) = successor(act, lease, now, &ago);
+            let (then, waiting) = successor(act, lease, &ago);
             (done, then, waiting)
         }
         HandoverEvent::StepDown => {
-            let done = format!("{before} was asked at {at} UTC to step down.");
+            let done = format!("{before} was asked at {at} to step down.");
             if lease.generation > act.generation {
-                let (then, waiting) = successor(act, lease, now, &ago);
+                let (then, waiting) = successor(act, lease, &ago);
                 (done, then, waiting)
             } else if let Some(step_down) = &lease.step_down {
                 let left = coarse(now.ms_until(step_down.deadline));
@@ -48,12 +48,12 @@ pub fn followed(act: &Entry, lease: &Lease, now: Timestamp) -> Followed {
             }
         }
         HandoverEvent::StepDownCancelled => (
-            format!("The step-down was cancelled at {at} UTC."),
+            format!("The step-down was cancelled at {at}."),
             format!("{before} goes on."),
             false,
         ),
         HandoverEvent::Paused => (
-            format!("Paused at {at} UTC."),
+            format!("Paused at {at}."),
             match &lease.holder {
                 Some(holder) => format!("{holder} may go on; nobody else can take it."),
                 None => "Nobody can take it.".to_owned(),
@@ -61,21 +61,21 @@ pub fn followed(act: &Entry, lease: &Lease, now: Timestamp) -> Followed {
             false,
         ),
         HandoverEvent::Unpaused => (
-            format!("Resumed at {at} UTC."),
+            format!("Resumed at {at}."),
             "It can be taken again.".to_owned(),
             false,
         ),
         HandoverEvent::Protected => (
-            format!("Protected at {at} UTC."),
+            format!("Protected at {at}."),
             "To force it, its name must be typed.".to_owned(),
             false,
         ),
         HandoverEvent::Unprotected => (
-            format!("No longer protected, since {at} UTC."),
+            format!("No longer protected, since {at}."),
             "To force it, its name need not be typed.".to_owned(),
             false,
         ),
-        _ => (format!("Done at {at} UTC."), String::new(), false),
+        _ => (format!("Done at {at}."), String::new(), false),
     };
     Followed {
         done,
@@ -85,7 +85,7 @@ pub fn followed(act: &Entry, lease: &Lease, now: Timestamp) -> Followed {
 }
 
 /// Who has the lease after `act` ended a tenure, or what is waited for.
-fn successor(act: &Entry, lease: &Lease, now: Timestamp, ago: &str) -> (String, bool) {
+fn successor(act: &Entry, lease: &Lease, ago: &str) -> (String, bool) {
     match (&lease.holder, lease.granted_at) {
         (Some(holder), Some(granted_at)) if lease.generation > act.generation => {
             let after = coarse(act.at.ms_until(granted_at));
@@ -94,8 +94,8 @@ fn successor(act: &Entry, lease: &Lease, now: Timestamp, ago: &str) -> (String, 
                 LeaseState::Held | LeaseState::Free => "",
             };
             let text = format!(
-                "{holder} has it since {} UTC, {after} later, as generation {}{late}.",
-                clock(granted_at, now),
+                "{holder} has it since {}, {after} later, as generation {}{late}.",
+                clock(granted_at),
                 lease.generation
             );
             (text, false)
@@ -111,7 +111,7 @@ fn successor(act: &Entry, lease: &Lease, now: Timestamp, ago: &str) -> (String, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::countdown::tests::held;
+    use crate::{countdown::tests::held, moment::plain};
 
     fn act(event: &str, generation: u64) -> Entry {
         serde_json::from_value(serde_json::json!({
@@ -131,11 +131,11 @@ mod tests {
         lease.granted_at = Some(forced.at.plus_ms(3_000));
         let said = followed(&forced, &lease, now);
         assert_eq!(
-            said.done,
+            plain(&said.done, Some(now)),
             "replica-a was deposed at 02:14:00 UTC. Its generation is refused from then on."
         );
         assert_eq!(
-            said.then,
+            plain(&said.then, Some(now)),
             "replica-b / 7f9d has it since 02:14:03 UTC, 3 s later, as generation 41."
         );
         assert!(!said.waiting);

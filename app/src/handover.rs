@@ -1,14 +1,18 @@
 //! `/handovers/{seq}`: one entry of the log, whole.
 
-use baton_client::{Code, Handover, Problem};
+use baton_client::{Code, Handover, Problem, Timestamp};
 use leptos::prelude::*;
 
 use crate::{
     Backstage, Document, Reply, Viewer, Visit,
+    display::Times,
+    document::Script,
     entry::{event_class, event_words},
     header::Header,
     incident::Incident,
     lease_asked::lease_href,
+    moment::{Form, Piece},
+    moment_view::piece,
     render, visit,
 };
 
@@ -25,8 +29,8 @@ pub async fn open(backstage: &dyn Backstage, seq: &str, visit: &Visit) -> Reply 
     let number = digits.then(|| seq.parse::<u64>().ok()).flatten();
     // Strangers learn nothing by asking for what there is not.
     match backstage.handover(number.unwrap_or(0)).await {
-        Ok(Some(entry)) if visit.data => visit::data(&entry),
-        Ok(Some(entry)) => Reply::Page(200, page(entry, viewer, visit)),
+        Ok(Some((entry, _))) if visit.data => visit::data(&entry),
+        Ok(Some((entry, now))) => Reply::Page(200, page(entry, now, viewer, visit)),
         Ok(None) if visit.data => {
             let detail = format!("there is no entry {seq} in the log");
             Reply::Problem(Box::new(Problem::new(Code::NotFound, detail)))
@@ -62,7 +66,7 @@ fn none(seq: &str, viewer: Option<Viewer>, visit: &Visit) -> String {
     })
 }
 
-fn page(entry: Handover, viewer: Option<Viewer>, visit: &Visit) -> String {
+fn page(entry: Handover, now: Timestamp, viewer: Option<Viewer>, visit: &Visit) -> String {
     let words = event_words(entry.event);
     let document = Document {
         title: match &entry.lease {
@@ -70,23 +74,28 @@ fn page(entry: Handover, viewer: Option<Viewer>, visit: &Visit) -> String {
             None => words.to_owned(),
         },
         display: visit.display,
-        ..Document::default()
+        now: Some(now),
+        // Only a browser knows the local zone; nothing else here changes.
+        script: (visit.display.times == Times::Local)
+            .then(|| Script::new("still", &(), &visit.nonce))
+            .flatten(),
+        reload_s: None,
     };
-    let facts = facts(&entry).into_iter().map(|(term, text)| {
-        view! {
-            <div>
-                <dt>{term}</dt>
-                <dd>
-                    <bdi>{text}</bdi>
-                </dd>
-            </div>
-        }
-    });
-    let facts: Vec<_> = facts.collect();
     let seq = entry.seq;
     render(document, || {
+        let facts = facts(&entry).into_iter().map(|(term, what)| {
+            view! {
+                <div>
+                    <dt>{term}</dt>
+                    <dd>
+                        <bdi>{piece(what)}</bdi>
+                    </dd>
+                </div>
+            }
+        });
+        let facts: Vec<_> = facts.collect();
         view! {
-            <Header viewer here=visit.path.clone() />
+            <Header viewer here=visit.path.clone() as_of=Some(now) />
             <main>
                 <p class="small crumbs">
                     <a href="/handovers">"Handovers"</a>
@@ -138,36 +147,35 @@ fn page(entry: Handover, viewer: Option<Viewer>, visit: &Visit) -> String {
 }
 
 /// Everything in the entry that has no place of its own on the page.
-fn facts(entry: &Handover) -> Vec<(&'static str, String)> {
+fn facts(entry: &Handover) -> Vec<(&'static str, Piece)> {
     let holder = |holder: &Option<baton_client::HolderId>| {
-        holder
-            .as_ref()
-            .map_or("nobody".to_owned(), ToString::to_string)
+        let holder = holder.as_ref().map(ToString::to_string);
+        Piece::Text(holder.unwrap_or_else(|| "nobody".to_owned()))
     };
+    let text = |text: &dyn ToString| Piece::Text(text.to_string());
+    let exact = |at: Timestamp| Piece::At(at, Form::Exact);
     let mut facts = vec![
-        ("At", entry.at.to_string()),
-        ("By", entry.actor.to_string()),
+        ("At", exact(entry.at)),
+        ("By", text(&entry.actor)),
         ("Holder after", holder(&entry.holder)),
-        ("Generation after", entry.generation.to_string()),
+        ("Generation after", text(&entry.generation)),
         ("Holder before", holder(&entry.previous_holder)),
-        ("Generation before", entry.previous_generation.to_string()),
+        ("Generation before", text(&entry.previous_generation)),
     ];
-    let mut some = |term, text: Option<String>| facts.extend(text.map(|text| (term, text)));
-    some("The tenure began", entry.held_from.map(|at| at.to_string()));
-    some(
-        "It was held until",
-        entry.held_until.map(|at| at.to_string()),
-    );
-    some("From the address", entry.actor_address.clone());
-    some("Request", entry.request_id.clone());
+    let mut some = |term, what: Option<Piece>| facts.extend(what.map(|what| (term, what)));
+    some("The tenure began", entry.held_from.map(exact));
+    some("It was held until", entry.held_until.map(exact));
+    let address = entry.actor_address.clone();
+    some("From the address", address.map(Piece::Text));
+    some("Request", entry.request_id.clone().map(Piece::Text));
     for (name, value) in &entry.details {
-        let text = match value {
+        let value = match value {
             serde_json::Value::String(text) => text.clone(),
             other => other.to_string(),
         };
-        facts.push(("Details", format!("{name}: {text}")));
+        facts.push(("Details", Piece::Text(format!("{name}: {value}"))));
     }
-    facts.push(("Hash", entry.hash.clone()));
-    facts.push(("Hash of the entry before", entry.prev_hash.clone()));
+    facts.push(("Hash", text(&entry.hash)));
+    facts.push(("Hash of the entry before", text(&entry.prev_hash)));
     facts
 }

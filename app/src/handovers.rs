@@ -1,6 +1,6 @@
 //! `/handovers`: what happened to all leases, and why.
 
-use baton_client::{FieldError, HandoverEvent, Problem, Timestamp, Verification};
+use baton_client::{FieldError, HandoverEvent, Problem, Verification};
 use leptos::prelude::*;
 
 use crate::{
@@ -8,11 +8,12 @@ use crate::{
     document::Script,
     entry::event_words,
     entry_rows::{EntryHead, EntryRow},
-    facts::clock,
     handovers_asked::{FIELDS, HandoversAsked},
     header::Header,
     lease_asked::{field_moment, read_moment},
     live::Live,
+    moment::clock,
+    moment_view::sentence,
     news::News,
     render,
     stale_banner::StaleBanner,
@@ -77,6 +78,7 @@ fn page(
     let document = Document {
         title: "Handovers".into(),
         display: visit.display,
+        now: Some(now),
         script: Script::new("handovers", &known, &visit.nonce),
         reload_s: None,
     };
@@ -134,7 +136,7 @@ fn page(
                     }
                         .into_any()
                 }}
-                {verification.map(|verification| verified(&verification, now))}
+                {verification.map(|verification| verified(&verification))}
                 <nav class="pages" aria-label="Pages">
                     <span class="exports small">
                         "Export all that match: " <a href=asked.export_href("csv")>"CSV"</a> " "
@@ -164,7 +166,7 @@ fn page(
 }
 
 /// How far the server has verified the chain, or what is wrong with it.
-fn verified(verification: &Verification, now: Timestamp) -> impl IntoView + use<> {
+fn verified(verification: &Verification) -> impl IntoView + use<> {
     let Verification {
         verified_seq,
         verified_at,
@@ -177,10 +179,10 @@ fn verified(verification: &Verification, now: Timestamp) -> impl IntoView + use<
     };
     if findings.is_empty() {
         let text = format!(
-            "The chain of the log is verified up to entry {verified_seq}, at {} UTC.",
-            clock(at, now)
+            "The chain of the log is verified up to entry {verified_seq}, at {}.",
+            clock(at)
         );
-        return view! { <p class="small verified">{text}</p> }.into_any();
+        return view! { <p class="small verified">{sentence(&text)}</p> }.into_any();
     }
     let findings: Vec<_> = findings
         .iter()

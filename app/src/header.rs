@@ -5,15 +5,15 @@ use leptos::prelude::*;
 
 use crate::{
     Viewer,
-    address::{query_of, sign_in_href},
-    countdown::time_of_day,
+    address::{DISPLAY, display_href, sign_in_href},
+    display::{Display, Keys},
+    key_list::KeyList,
     live::Live,
     live_clock::LiveClock,
+    moment::Form,
+    moment_view::moment,
     nav::Nav,
 };
-
-/// Where it is chosen how pages are shown.
-const DISPLAY: &str = "/display";
 
 /// The name, which leads home.
 #[component]
@@ -57,6 +57,9 @@ pub fn Header(
 ) -> impl IntoView {
     let path = here.split('?').next().unwrap_or_default().to_owned();
     let role = viewer.as_ref().map(|viewer| viewer.role);
+    let Display { keys, .. } = use_context().unwrap_or_default();
+    let listens = live.is_some() && keys == Keys::On;
+    let key_list = listens.then(|| view! { <KeyList here=here.clone() /> });
     view! {
         <header class="top">
             <Brand />
@@ -75,14 +78,13 @@ pub fn Header(
                         view! {
                             <span class="live" title="The database’s clock">
                                 <i aria-hidden="true"></i>
-                                <span data-part="as-of">
-                                    {format!("As of {} UTC", time_of_day(now))}
-                                </span>
+                                <span data-part="as-of">"As of " {moment(now, Form::Clock)}</span>
                             </span>
                         }
                     })} <ToDisplay here=here.clone() /> <Who viewer here />
             </div>
         </header>
+        {key_list}
     }
 }
 
@@ -90,11 +92,7 @@ pub fn Header(
 #[component]
 fn ToDisplay(here: String) -> impl IntoView {
     let at_it = here.split('?').next() == Some(DISPLAY);
-    let href = if at_it {
-        here
-    } else {
-        format!("{DISPLAY}{}", query_of([("next", here.as_str())]))
-    };
+    let href = if at_it { here } else { display_href(&here) };
     view! {
         <a
             class="to-display"

@@ -64,6 +64,7 @@ fn page(mut view: LeaseView, asked: LeaseAsked, viewer: Option<Viewer>, visit: &
     let document = Document {
         title: title(&view.lease),
         display: visit.display,
+        now: Some(view.lease.now),
         script: Script::new("lease", &view, &visit.nonce),
         reload_s: None,
     };

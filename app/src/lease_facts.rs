@@ -8,6 +8,8 @@ use crate::{
     facts::span,
     facts::{Fact, facts},
     live::{Live, OneLease, text},
+    moment::unmarked,
+    moment_view::sentence,
     says::says,
 };
 
@@ -57,8 +59,7 @@ pub fn LeaseFacts(one: OneLease, live: Live) -> impl IntoView {
 fn said(text: String) -> Fact {
     Fact {
         term: "The holder says",
-        text,
-        exact: None,
+        text: unmarked(&text),
         name: false,
         wide: true,
     }
@@ -74,8 +75,8 @@ fn fact(fact: Fact) -> impl IntoView {
     view! {
         <div class=class data-fact=fact.term>
             <dt>{fact.term}</dt>
-            <dd title=fact.exact>
-                <bdi>{fact.text}</bdi>
+            <dd>
+                <bdi>{sentence(&fact.text)}</bdi>
             </dd>
         </div>
     }

@@ -8,6 +8,7 @@ use crate::{
     followed::followed,
     incident::Incident,
     live::{Live, OneLease, text},
+    moment_view::sentence,
 };
 
 /// Pause, bar, reservation, step-down, and fenced transactions that are waited for.
@@ -20,11 +21,11 @@ pub fn LeaseLimits(one: OneLease, live: Live) -> impl IntoView {
             view! {
                 <li class=limit.class>
                     <p>
-                        <bdi>{limit.text}</bdi>
+                        <bdi>{sentence(&limit.text)}</bdi>
                     </p>
                     {limit.reason.map(|reason| view! { <p class="reason"><q><bdi>{reason}</bdi></q></p> })}
                     <p class="small">
-                        {limit.by.map(|by| view! { <bdi>{by}</bdi> })}
+                        {limit.by.map(|by| view! { <bdi>{sentence(&by)}</bdi> })}
                         {limit.incident.map(|incident| view! { <Incident incident /> })}
                     </p>
                 </li>
@@ -68,12 +69,12 @@ fn FollowOne(one: OneLease, live: Live, act: Entry) -> impl IntoView {
     view! {
         <div class=class role="status" aria-live=polite data-part="followed">
             <p>
-                <b><bdi>{done}</bdi></b>
+                <b><bdi>{move || sentence(&done.get())}</bdi></b>
                 " "
                 <a href=href>"The entry"</a>
             </p>
             <p data-part="then">
-                <bdi>{then}</bdi>
+                <bdi>{move || sentence(&then.get())}</bdi>
             </p>
         </div>
     }

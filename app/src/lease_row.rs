@@ -7,8 +7,11 @@ use leptos::prelude::*;
 use crate::{
     bar::Bar,
     countdown::{self, left},
+    entry::Last,
     lease_asked::lease_href,
     live::{Live, Row, flag, text},
+    moment::Form,
+    moment_view::Reader,
     notes::{Notes, notes},
     says::says,
     state_mark::{Mark, StateMark},
@@ -28,23 +31,23 @@ pub fn LeaseRow(row: Row, live: Live) -> impl IntoView {
     let remaining = text(move || left.with(|left| left.text.clone()));
     let held_for = text(move || lease.with(|lease| countdown::held_for(lease, live.now_s.get())));
     let last = RwSignal::from(last);
-    let last_words = text(move || {
-        last.with(|last| {
-            last.as_ref()
-                .map_or(String::new(), |last| last.words(live.now_s.get()))
-        })
-    });
-    let last_why = text(move || {
-        last.with(|last| {
-            last.as_ref()
-                .map_or(String::new(), |last| last.reason.clone())
-        })
+    let reader = Reader::of_page();
+    let of_last = move |say: fn(&Last) -> String| {
+        text(move || last.with(|last| last.as_ref().map_or(String::new(), say)))
+    };
+    let last_words = of_last(Last::words);
+    let last_why = of_last(|last| last.reason.clone());
+    let last_at = of_last(|last| last.at.to_string());
+    let last_age = text(move || {
+        live.now_s.track();
+        let at = last.with(|last| last.as_ref().map(|last| last.at));
+        at.map_or(String::new(), |at| reader.write(at, Form::Age))
     });
     let attention = flag(move || lease.with(|lease| lease.attention().is_some()));
     view! {
         <tr role="row" data-lease=name.clone() class:attention=attention>
             <th role="rowheader" scope="row" class="name">
-                <a class="lease-name" href=href title=name.clone()>
+                <a class="lease-name" href=href title=name.clone() data-row="">
                     <bdi>{name.clone()}</bdi>
                 </a>
                 <Notes notes />
@@ -69,6 +72,10 @@ pub fn LeaseRow(row: Row, live: Live) -> impl IntoView {
             </td>
             <td role="cell" class="last">
                 <bdi title=last_why>{last_words}</bdi>
+                " "
+                <time datetime=last_at title=last_at data-form=Form::Age.as_str()>
+                    {last_age}
+                </time>
             </td>
         </tr>
     }

@@ -47,6 +47,7 @@ fn page(
     let document = Document {
         title: title(leases.totals).to_owned(),
         display: visit.display,
+        now: Some(leases.now),
         script: Script::new("leases", &leases, &visit.nonce),
         reload_s: None,
     };

@@ -13,8 +13,8 @@
 //!
 //! What can be said without a browser is said in plain Rust with tests beside
 //! it: [`countdown`], [`clock`], [`connection`], [`peers`], [`rows`],
-//! [`address`], [`says`], [`facts`], [`followed`], [`tenures`], [`timeline`]. [`live`] turns these into signals, and only `browser`,
-//! `channel`, `fetch` and `wake` touch the browser. A page is a file named after
+//! [`address`], [`says`], [`display`], [`moment`], [`keys`], [`facts`], [`followed`], [`tenures`], [`timeline`]. [`live`] turns these into signals, and only `browser`,
+//! `channel`, `fetch`, `pressed` and `wake` touch the browser. A page is a file named after
 //! its route, a component a file named after what it shows.
 
 // What a page is made from.
@@ -31,7 +31,9 @@ pub mod display;
 pub mod facts;
 pub mod followed;
 pub mod handovers_asked;
+pub mod keys;
 pub mod lease_asked;
+pub mod moment;
 pub mod peers;
 pub mod rows;
 pub mod says;
@@ -46,6 +48,8 @@ mod channel;
 #[cfg(feature = "hydrate")]
 mod fetch;
 pub mod live;
+#[cfg(feature = "hydrate")]
+mod pressed;
 #[cfg(feature = "hydrate")]
 mod wake;
 
@@ -74,6 +78,7 @@ mod lease_limits;
 mod lease_row;
 mod lease_table;
 mod live_clock;
+mod moment_view;
 mod news;
 mod notes;
 mod stale_banner;
@@ -88,6 +93,8 @@ mod document;
 mod empty_list;
 #[cfg(feature = "ssr")]
 mod header;
+#[cfg(feature = "ssr")]
+mod key_list;
 #[cfg(feature = "ssr")]
 mod message;
 #[cfg(feature = "ssr")]

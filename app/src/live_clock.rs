@@ -5,25 +5,23 @@ use leptos::prelude::*;
 
 use crate::{
     connection::Phase,
-    countdown::time_of_day,
     live::{Live, flag, text},
+    moment_view::moving,
 };
 
 /// The clock.
 #[component]
 pub fn LiveClock(live: Live) -> impl IntoView {
     let is_live = flag(move || live.phase.get() == Phase::Live);
-    let now = text(move || {
-        let now = live.now_s.get();
-        if now == Timestamp::default() {
-            return "Not read yet".to_owned();
-        }
-        let word = match (is_live.get(), live.paused.get()) {
-            (true, _) => "Live",
-            (false, true) => "Paused at",
-            (false, false) => "As of",
+    let unread = flag(move || live.now_s.get() == Timestamp::default());
+    let word = text(move || {
+        let word = match (unread.get(), is_live.get(), live.paused.get()) {
+            (true, _, _) => "Not read yet",
+            (false, true, _) => "Live",
+            (false, false, true) => "Paused at",
+            (false, false, false) => "As of",
         };
-        format!("{word} {} UTC", time_of_day(now))
+        word.to_owned()
     });
     let press = text(move || {
         if live.paused.get() {
@@ -36,7 +34,9 @@ pub fn LiveClock(live: Live) -> impl IntoView {
     view! {
         <span class="live" class:on=is_live title="The database’s clock">
             <i aria-hidden="true"></i>
-            <span data-part="live">{now}</span>
+            <span data-part="live">
+                {word} " " <span hidden=unread>{moving(live.now_s)}</span>
+            </span>
         </span>
         <button
             class="quiet pause"

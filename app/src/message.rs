@@ -115,8 +115,8 @@ pub fn problem(
     let document = Document {
         title: "Not read".into(),
         display,
-        script: None,
         reload_s: passes.then_some(READ_AGAIN_S),
+        ..Document::default()
     };
     let again = here.clone();
     render(document, || {

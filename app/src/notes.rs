@@ -3,14 +3,18 @@
 use baton_client::Lease;
 use leptos::prelude::*;
 
-use crate::{entry::who, facts::clock};
+use crate::{
+    entry::who,
+    moment::{clock, plain, unmarked},
+    moment_view::sentence,
+};
 
 /// A note, and how it is to be taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
     /// The class in the style sheet.
     pub class: &'static str,
-    /// The sentence.
+    /// The sentence, its moments marked.
     pub text: String,
 }
 
@@ -28,17 +32,21 @@ pub fn notes(lease: &Lease) -> Vec<Note> {
         note("alert", format!("a change of hands waits: {blocked}"));
     }
     if let Some(step_down) = &lease.step_down {
-        let (by, reason) = (who(&step_down.actor), &step_down.reason);
-        let deadline = clock(step_down.deadline, lease.now);
+        let (by, reason) = (who(&step_down.actor), unmarked(&step_down.reason));
+        let deadline = clock(step_down.deadline);
         note(
             "warn",
-            format!("asked by {by} to step down by {deadline} UTC: {reason}"),
+            format!("asked by {by} to step down by {deadline}: {reason}"),
         );
     }
     if let Some(paused) = &lease.paused {
         note(
             "quiet",
-            format!("paused by {}: {}", who(&paused.actor), paused.reason),
+            format!(
+                "paused by {}: {}",
+                who(&paused.actor),
+                unmarked(&paused.reason)
+            ),
         );
     }
     if let Some(barred) = &lease.barred {
@@ -46,17 +54,14 @@ pub fn notes(lease: &Lease) -> Vec<Note> {
             .holder
             .as_ref()
             .map_or("everyone", |holder| holder.as_str());
-        let until = clock(barred.until, lease.now);
-        note(
-            "quiet",
-            format!("{whom} barred until {until} UTC: {}", barred.reason),
-        );
+        let (until, reason) = (clock(barred.until), unmarked(&barred.reason));
+        note("quiet", format!("{whom} barred until {until}: {reason}"));
     }
     if let Some(reserved) = &lease.reserved {
-        let until = clock(reserved.until, lease.now);
+        let until = clock(reserved.until);
         note(
             "quiet",
-            format!("reserved for {} until {until} UTC", reserved.holder),
+            format!("reserved for {} until {until}", reserved.holder),
         );
     }
     notes
@@ -68,11 +73,11 @@ pub fn Notes(notes: Memo<(Vec<Note>, Option<String>)>) -> impl IntoView {
     move || {
         let (notes, says) = notes.get();
         let notes = notes.into_iter().map(|note| (note.class, None, note.text));
-        let says = says.map(|says| ("", Some("status"), says));
+        let says = says.map(|says| ("", Some("status"), unmarked(&says)));
         let lines = notes.chain(says).map(|(class, part, text)| {
             view! {
-                <span class=format!("says {class}") data-part=part title=text.clone()>
-                    <bdi>{text.clone()}</bdi>
+                <span class=format!("says {class}") data-part=part title=plain(&text, None)>
+                    <bdi>{sentence(&text)}</bdi>
                 </span>
             }
         });
@@ -115,7 +120,10 @@ mod tests {
             actor,
             reason: "wedged".into(),
         });
-        let texts: Vec<_> = notes(&lease).into_iter().map(|note| note.text).collect();
+        let texts: Vec<_> = notes(&lease)
+            .into_iter()
+            .map(|note| plain(&note.text, Some(lease.now)))
+            .collect();
         assert_eq!(
             texts,
             [

@@ -5,15 +5,14 @@ use leptos::{either::Either, prelude::*};
 use crate::{
     address::sign_in_href,
     connection::Phase,
-    countdown::time_of_day,
     live::{Live, text},
+    moment_view::moving,
 };
 
 /// Nothing while the page is live. `here` is the page's own address.
 #[component]
 pub fn StaleBanner(live: Live, here: String) -> impl IntoView {
     let phase = Memo::new(move |_| live.phase.get());
-    let since = text(move || time_of_day(live.now_s.get()));
     let next = text(move || match live.next_try_s.get() {
         Some(s) => format!("Trying again in {s} s."),
         None => "Trying now.".to_owned(),
@@ -43,7 +42,7 @@ pub fn StaleBanner(live: Live, here: String) -> impl IntoView {
         Some(view! {
             <div class="stale" role="alert">
                 <Warning />
-                <p><b>{bold}</b>{plain}{since}" UTC."</p>
+                <p><b>{bold}</b>{plain}{moving(live.now_s)}"."</p>
                 {way_out}
             </div>
         })

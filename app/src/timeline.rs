@@ -4,7 +4,8 @@
 use baton_client::Timestamp;
 
 use crate::{
-    countdown::{coarse, moment, time_of_day},
+    countdown::coarse,
+    moment::utc,
     tenures::{End, Tenure},
 };
 
@@ -125,11 +126,11 @@ fn draw(lane: &mut Lane, tenure: &Tenure, begin: Timestamp, end: Timestamp, scal
     let (left, right) = (scale.place(begin), scale.place(end));
     let width = Place((right.0 - left.0).max(20));
     let since = match tenure.from {
-        Some(at) => format!("from {}", moment(at)),
+        Some(at) => format!("from {}", utc(at)),
         None => "from before what is shown".to_owned(),
     };
     let until = match tenure.until {
-        Some(at) => format!("to {}, {}", moment(at), coarse(begin.ms_until(at))),
+        Some(at) => format!("to {}, {}", utc(at), coarse(begin.ms_until(at))),
         None => "until now".to_owned(),
     };
     lane.stretches.push(Stretch {
@@ -156,7 +157,7 @@ fn draw(lane: &mut Lane, tenure: &Tenure, begin: Timestamp, end: Timestamp, scal
             lane.marks.push(Mark {
                 at: scale.place(at),
                 forced,
-                title: format!("{what} at {}", moment(at)),
+                title: format!("{what} at {}", utc(at)),
             });
         }
     };
@@ -207,9 +208,9 @@ fn ticks(scale: Scale) -> Vec<(Place, String)> {
         } else if whole_s > 86_400 {
             at.to_string()[5..16].replace('T', " ")
         } else if step_s >= 60 {
-            time_of_day(at)[..5].to_owned()
+            at.to_string()[11..16].to_owned()
         } else {
-            time_of_day(at)
+            at.to_string()[11..19].to_owned()
         };
         ticks.push((scale.place(at), text));
     }

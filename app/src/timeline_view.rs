@@ -3,9 +3,11 @@
 use leptos::prelude::*;
 
 use crate::{
-    countdown::{coarse, moment},
+    countdown::coarse,
     lease_asked::Window,
     live::{Live, OneLease, flag, text},
+    moment::{full, utc},
+    moment_view::sentence,
     tenures::{End, Tenure, tenures},
     timeline::{Lane, Mark, Place, Stretch, timeline},
 };
@@ -43,7 +45,7 @@ pub fn Picture(one: OneLease, live: Live) -> impl IntoView {
     });
     let label = text(move || {
         picture.with(|picture| {
-            let (from, to) = (moment(picture.from), moment(picture.to));
+            let (from, to) = (utc(picture.from), utc(picture.to));
             format!("Tenures from {from} to {to}. The table below says the same.")
         })
     });
@@ -154,8 +156,8 @@ pub fn TenureTable(one: OneLease) -> impl IntoView {
                 <tr role="row">
                     <th role="columnheader" scope="col">"Holder"</th>
                     <th role="columnheader" scope="col" class="num">"Generation"</th>
-                    <th role="columnheader" scope="col">"From (UTC)"</th>
-                    <th role="columnheader" scope="col">"Until (UTC)"</th>
+                    <th role="columnheader" scope="col">"From"</th>
+                    <th role="columnheader" scope="col">"Until"</th>
                     <th role="columnheader" scope="col">"Held for"</th>
                     <th role="columnheader" scope="col">"Then"</th>
                 </tr>
@@ -169,10 +171,10 @@ pub fn TenureTable(one: OneLease) -> impl IntoView {
 }
 
 fn row(tenure: Tenure) -> impl IntoView {
-    let short = |at| moment(at).trim_end_matches(" UTC").to_owned();
-    let from = tenure.from.map_or_else(|| "before this".to_owned(), short);
+    let from = tenure.from.map(|at| full(at).to_string());
+    let from = from.unwrap_or_else(|| "before this".to_owned());
     let until = match (tenure.end, tenure.until) {
-        (_, Some(until)) => short(until),
+        (_, Some(until)) => full(until).to_string(),
         (End::Open, None) => "goes on".to_owned(),
         (_, None) => "—".to_owned(),
     };
@@ -196,10 +198,10 @@ fn row(tenure: Tenure) -> impl IntoView {
                 {tenure.generation.to_string()}
             </td>
             <td role="cell" class="when" data-label="From">
-                {from}
+                {sentence(&from)}
             </td>
             <td role="cell" class="when" data-label="Until">
-                {until}
+                {sentence(&until)}
             </td>
             <td role="cell" data-label="Held for">
                 {held}

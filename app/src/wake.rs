@@ -1,9 +1,9 @@
 //! Where the rendered page comes to life: each page's islands are taken over,
 //! and what they show is kept current.
 
-use std::{cell::Cell, rc::Rc};
+use std::{cell::Cell, rc::Rc, time::Duration};
 
-use baton_client::{HandoverQuery, Role};
+use baton_client::{HandoverQuery, Role, Timestamp};
 use leptos::{prelude::*, task::spawn_local};
 use wasm_bindgen::{JsCast, closure::Closure, prelude::wasm_bindgen};
 use web_sys::HtmlElement;
@@ -12,6 +12,7 @@ use crate::{
     HandoversView, LeaseView, LeasesView, Totals,
     address::{Asked, query_of},
     browser::{Page, follow, steady_ms},
+    display::{Choice, Keys},
     fetch::{Fetched, fetch},
     handovers_asked::{HandoversAsked, is_meant},
     heard::{Heard, Standing},
@@ -23,12 +24,16 @@ use crate::{
     lease_table::LeaseTable,
     live::{LeaseList, Live, OneLease},
     live_clock::LiveClock,
+    moment_view::{self, Reader},
     news::News,
+    pressed,
     stale_banner::StaleBanner,
     timeline_view::{Picture, TenureTable},
     totals::{TotalsLine, title},
 };
 
+/// How often moments are written anew.
+const SECOND: Duration = Duration::from_secs(1);
 /// How long changes may gather before the totals are read again.
 const TOTALS_PAUSE_MS: f64 = 800.0;
 /// How old totals may become although the log did not grow: what flaps calms
@@ -45,32 +50,79 @@ pub fn wake() {
     // Everything lives as long as the document does.
     std::mem::forget(Owner::new_root(None));
     let data = opened.text_content().unwrap_or_default();
-    let live = match opened.get_attribute("data-page").as_deref() {
+    let page = opened.get_attribute("data-page");
+    let woken = match page.as_deref() {
         Some("leases") => leases(&data),
         Some("lease") => lease(&data),
         Some("handovers") => handovers(&data),
-        _ => None,
+        // A page that stands still: only what a browser alone knows is missing.
+        _ => return moment_view::keep(reader(None)),
     };
-    let Some(live) = live else {
+    let Some(Woken { live, reader }) = woken else {
         return;
     };
     let here = here();
-    island("clock", move || view! { <LiveClock live /> });
-    island("banner", move || view! { <StaleBanner live here /> });
+    island(reader, "clock", move || view! { <LiveClock live /> });
+    island(
+        reader,
+        "banner",
+        move || view! { <StaleBanner live here /> },
+    );
+    moment_view::keep(reader);
+    set_interval(move || moment_view::keep(reader), SECOND);
     choose_at_once();
+    if chosen::<Keys>() == Keys::On {
+        pressed::listen(page.as_deref() != Some("lease"));
+    }
     set_attribute("html", "data-hydrated", "true");
 }
 
+/// A page that has come to life.
+#[derive(Clone, Copy)]
+struct Woken {
+    live: Live,
+    reader: Reader,
+}
+
+impl Woken {
+    /// With what was true at `now`.
+    fn new(now: Timestamp) -> Self {
+        let live = Live::new(now);
+        Self {
+            live,
+            reader: reader(Some(live.now_s)),
+        }
+    }
+}
+
+/// Who reads the page.
+fn reader(now: Option<Memo<Timestamp>>) -> Reader {
+    let times = chosen();
+    Reader { times, now }
+}
+
+/// What the reader chose, as the document says it.
+fn chosen<C: Choice>() -> C {
+    let html = document().document_element();
+    let word = html.and_then(|html| html.get_attribute(&format!("data-{}", C::FIELD)));
+    word.and_then(|word| C::read(&word)).unwrap_or_default()
+}
+
 /// `/`.
-fn leases(data: &str) -> Option<Live> {
+fn leases(data: &str) -> Option<Woken> {
     let view: LeasesView = serde_json::from_str(data).ok()?;
     let query = query()?;
     let asked = Asked::read(|field| query.get(field));
-    let (live, seq) = (Live::new(view.now), view.seq);
+    let (woken, seq) = (Woken::new(view.now), view.seq);
+    let Woken { live, reader } = woken;
     let list = LeaseList::new(asked.clone(), view);
     let filter = asked.clone();
-    island("totals", move || view! { <TotalsLine list asked=filter /> });
-    island("list", move || view! { <LeaseTable live list /> });
+    island(
+        reader,
+        "totals",
+        move || view! { <TotalsLine list asked=filter /> },
+    );
+    island(reader, "list", move || view! { <LeaseTable live list /> });
     let page = LeasesPage {
         asked,
         list,
@@ -81,11 +133,11 @@ fn leases(data: &str) -> Option<Live> {
         }),
     };
     follow(live, page, seq);
-    Some(live)
+    Some(woken)
 }
 
 /// `/leases/{name}`.
-fn lease(data: &str) -> Option<Live> {
+fn lease(data: &str) -> Option<Woken> {
     let view: LeaseView = serde_json::from_str(data).ok()?;
     let query = query()?;
     let asked = LeaseAsked::read(view.lease.lease.clone(), |field| query.get(field));
@@ -93,20 +145,21 @@ fn lease(data: &str) -> Option<Live> {
     let role = role
         .and_then(|role| role.parse().ok())
         .unwrap_or(Role::Viewer);
-    let (live, seq) = (Live::new(view.lease.now), view.seq);
+    let (woken, seq) = (Woken::new(view.lease.now), view.seq);
+    let Woken { live, reader } = woken;
     let one = OneLease::new(asked.window, view);
-    island("state", move || view! { <LeaseState one live /> });
-    island("acts", move || view! { <Acts one role /> });
+    island(reader, "state", move || view! { <LeaseState one live /> });
+    island(reader, "acts", move || view! { <Acts one role /> });
     if one.act.with_value(Option::is_some) {
-        island("follow", move || view! { <Follow one live /> });
+        island(reader, "follow", move || view! { <Follow one live /> });
     }
-    island("limits", move || view! { <LeaseLimits one live /> });
-    island("facts", move || view! { <LeaseFacts one live /> });
-    island("picture", move || view! { <Picture one live /> });
-    island("tenures", move || view! { <TenureTable one /> });
-    island("history", move || view! { <History one /> });
+    island(reader, "limits", move || view! { <LeaseLimits one live /> });
+    island(reader, "facts", move || view! { <LeaseFacts one live /> });
+    island(reader, "picture", move || view! { <Picture one live /> });
+    island(reader, "tenures", move || view! { <TenureTable one /> });
+    island(reader, "history", move || view! { <History one /> });
     follow(live, LeasePage { asked, one }, seq);
-    Some(live)
+    Some(woken)
 }
 
 struct LeasePage {
@@ -184,14 +237,15 @@ impl Page for LeasePage {
 }
 
 /// `/handovers`.
-fn handovers(data: &str) -> Option<Live> {
+fn handovers(data: &str) -> Option<Woken> {
     let view: HandoversView = serde_json::from_str(data).ok()?;
     let query = query()?;
     let asked = HandoversAsked::read(|field| query.get(field));
-    let live = Live::new(view.now);
+    let woken = Woken::new(view.now);
+    let Woken { live, reader } = woken;
     let count = RwSignal::new(0);
     let newest = asked.href(None);
-    island("news", move || view! { <News count href=newest /> });
+    island(reader, "news", move || view! { <News count href=newest /> });
     let page = HandoversPage {
         query: asked.query().ok()?,
         known: view.seq,
@@ -199,7 +253,7 @@ fn handovers(data: &str) -> Option<Live> {
         count,
     };
     follow(live, page, view.seq);
-    Some(live)
+    Some(woken)
 }
 
 struct HandoversPage {
@@ -345,8 +399,13 @@ fn query() -> Option<web_sys::UrlSearchParams> {
 }
 
 /// Takes over an island, if the page has it.
-fn island<V: IntoView + 'static>(name: &str, view: impl FnOnce() -> V + 'static) {
+fn island<V: IntoView + 'static>(reader: Reader, name: &str, view: impl FnOnce() -> V + 'static) {
     if let Some(element) = find(&format!("[data-island={name}]")) {
+        // Each island is a root of its own.
+        let view = move || {
+            provide_context(reader);
+            view()
+        };
         leptos::mount::hydrate_from(element.unchecked_into::<HtmlElement>(), view).forget();
     }
 }

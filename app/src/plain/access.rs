@@ -4,7 +4,7 @@
 use baton_client::{AccessEntry, AccessEvent, AccessPage};
 use leptos::prelude::*;
 
-use crate::{address::query_of, countdown::moment};
+use crate::{address::query_of, moment::Form, moment_view::moment};
 
 use super::{
     Filled,
@@ -157,7 +157,7 @@ fn row(entry: AccessEntry) -> AnyView {
     view! {
         <tr data-seq=entry.seq.to_string()>
             <th scope="row" class="name" title=format!("seq {}", entry.seq)>
-                {moment(entry.at)}
+                {moment(entry.at, Form::Full)}
             </th>
             <td data-label="What">{entry.event.as_str().replace('_', " ")}</td>
             <td data-label="Who">

@@ -7,6 +7,8 @@ use leptos::prelude::*;
 use crate::{
     Viewer,
     address::{query_of, sign_in_href},
+    display::Times,
+    moment::{Form, written},
 };
 
 use super::{
@@ -304,8 +306,8 @@ fn next(ask: &Ask, lease: &Lease) -> AnyView {
             .filter(|_| lease.state == LeaseState::Held)
             .map(|at| {
                 format!(
-                    " – beyond {} UTC, its old expiry, nobody else can still be at work",
-                    crate::facts::clock(at, lease.now)
+                    " – beyond {}, its old expiry, nobody else can still be at work",
+                    written(at, Form::Clock, Times::Utc, Some(lease.now), None)
                 )
             });
         choice(

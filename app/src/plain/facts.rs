@@ -2,10 +2,7 @@
 
 use baton_client::{Actor, Lease, LeaseState};
 
-use crate::{
-    countdown::{fine, moment},
-    entry::who,
-};
+use crate::{countdown::fine, entry::who, moment::utc};
 
 use super::Act;
 
@@ -154,7 +151,7 @@ fn unpause(lease: &Lease) -> String {
     format!(
         "{} paused it at {}: {}. From now on it can be acquired again, at once by who waits in line.",
         name(&paused.actor),
-        moment(paused.at),
+        utc(paused.at),
         paused.reason
     )
 }
@@ -199,7 +196,7 @@ fn kept(lease: &Lease) -> Vec<String> {
             .map_or("Everyone", |holder| holder.as_str());
         facts.push(format!(
             "{whom} is barred until {} by {}: {}",
-            moment(bar.until),
+            utc(bar.until),
             name(&bar.actor),
             bar.reason
         ));
@@ -208,7 +205,7 @@ fn kept(lease: &Lease) -> Vec<String> {
         facts.push(format!(
             "It is reserved for {} until {} by {}: {}",
             kept.holder,
-            moment(kept.until),
+            utc(kept.until),
             name(&kept.actor),
             kept.reason
         ));
@@ -226,7 +223,7 @@ fn around(lease: &Lease) -> Vec<String> {
         facts.push(format!(
             "{} asked it to step down by {}{then}.",
             name(&asked.actor),
-            moment(asked.deadline)
+            utc(asked.deadline)
         ));
     }
     if lease.paused.is_some() {

@@ -34,6 +34,7 @@ impl Frame {
         let document = Document {
             title,
             display,
+            now: as_of,
             ..Document::default()
         };
         render(document, || {

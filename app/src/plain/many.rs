@@ -375,7 +375,7 @@ fn came(act: Act, lease: &Lease) -> String {
         Act::StepDown => match &lease.step_down {
             Some(asked) => format!(
                 "Asked to step down by {}",
-                crate::countdown::moment(asked.deadline)
+                crate::moment::utc(asked.deadline)
             ),
             None => "Asked to step down".into(),
         },

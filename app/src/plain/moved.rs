@@ -4,7 +4,7 @@
 use baton_client::{Actor, Handover, Problem};
 use leptos::prelude::*;
 
-use crate::{countdown::moment, entry::who, incident::Incident};
+use crate::{entry::who, incident::Incident, moment::utc};
 
 use super::Ask;
 
@@ -32,7 +32,7 @@ pub fn moved(ask: &Ask, problem: &Problem) -> AnyView {
                     <b>"You did this already."</b>
                     {format!(
                         " Your release went through at {}, though its answer may not have reached you. Nothing was done a second time.",
-                        moment(entry.at),
+                        utc(entry.at),
                     )}
                 </p>
             </div>
@@ -93,7 +93,7 @@ fn what(entry: &Handover) -> AnyView {
         <dl class="mover" data-part="entry">
             <div>
                 <dt>"What moved it"</dt>
-                <dd>{format!("{event}, entry {} at {}", entry.seq, moment(entry.at))}</dd>
+                <dd>{format!("{event}, entry {} at {}", entry.seq, utc(entry.at))}</dd>
             </div>
             <div>
                 <dt>"By"</dt>

@@ -4,7 +4,11 @@
 use baton_client::{Role, Timestamp};
 use leptos::prelude::*;
 
-use crate::{address::query_of, countdown::moment};
+use crate::{
+    address::query_of,
+    moment::{clock, full},
+    moment_view::sentence,
+};
 
 use super::{
     Filled,
@@ -136,8 +140,9 @@ pub fn list_page(kind: Kind, known: Vec<Known>, now: Timestamp, word: &str) -> A
 }
 
 fn row(kind: Kind, known: Known, now: Timestamp) -> AnyView {
-    let works = works(kind, &known, now);
-    let seen = known.seen_at.map_or_else(|| "never".to_owned(), moment);
+    let works = sentence(&works(kind, &known, now));
+    let seen = known.seen_at.map(|at| full(at).to_string());
+    let seen = sentence(seen.as_deref().unwrap_or("never"));
     let prefixes = (!known.prefixes.is_empty()).then(|| {
         let prefixes = known.prefixes.join(" ");
         view! { <span class="says" title=prefixes.clone()>"only " {prefixes.clone()}</span> }
@@ -172,10 +177,10 @@ fn row(kind: Kind, known: Known, now: Timestamp) -> AnyView {
 
 fn works(kind: Kind, known: &Known, now: Timestamp) -> String {
     match (known.ended_at, known.expires_at) {
-        (Some(at), _) if kind == Kind::Users => format!("disabled {}", moment(at)),
-        (Some(at), _) => format!("revoked {}", moment(at)),
-        (None, Some(at)) if at <= now => format!("expired {}", moment(at)),
-        (None, Some(at)) => format!("until {}", moment(at)),
+        (Some(at), _) if kind == Kind::Users => format!("disabled {}", full(at)),
+        (Some(at), _) => format!("revoked {}", full(at)),
+        (None, Some(at)) if at <= now => format!("expired {}", full(at)),
+        (None, Some(at)) => format!("until {}", clock(at)),
         (None, None) if kind == Kind::Users => "can sign in".into(),
         (None, None) => "until revoked".into(),
     }

@@ -173,13 +173,17 @@ impl Backstage for Behind {
         Box::pin(async { self.read_handovers(query).await.map_err(|oops| *oops.0) })
     }
 
-    fn handover(&self, seq: u64) -> Coming<'_, Result<Option<Handover>, Problem>> {
+    fn handover(&self, seq: u64) -> Coming<'_, Result<Option<(Handover, Timestamp)>, Problem>> {
         Box::pin(async move {
             let read = async {
                 self.reader().await?;
                 // No number that the API does not take was ever written.
                 let seq = seq.min(NUMBER_MAX);
-                Ok::<_, Oops>(self.site.store().handover(seq).await?)
+                let store = self.site.store();
+                Ok::<_, Oops>(match store.handover(seq).await? {
+                    Some(entry) => Some((entry, store.now().await?)),
+                    None => None,
+                })
             };
             read.await.map_err(|oops| *oops.0)
         })

@@ -23,7 +23,7 @@ pub async fn look(call: Call) -> Answer {
     };
     match page {
         Ok(shown) => {
-            let page = Page::of(&call, "Access log");
+            let page = Page::of(&call, "Access log").true_at(shown.now);
             Ok(page.show(|| access_page(&filled, AccessShown::Entries(shown))))
         }
         // What is wrong with a field is said beside it.
