@@ -44,6 +44,21 @@ test('through the list and into a lease, without a mouse', async ({ page, server
   await expect(page.locator('h1')).toContainText('Entry');
 });
 
+test('a row that moves keeps its place under the keys', async ({ page, server }) => {
+  const names = await three(server, 'moves');
+  const operator = await server.operator();
+  await page.goto('/?search=moves.');
+  await isLive(page);
+  await page.keyboard.press('j');
+  await page.keyboard.press('j');
+  await expect(page.getByRole('link', { name: names[1] })).toBeFocused();
+  // What asks for attention comes first.
+  await operator.operate(names[1], 'step-down', { expected_generation: 1, reason: 'drain', deadline_ms: 600_000 });
+  await expect(page.locator('a[data-row]').first()).toHaveText(names[1]);
+  await page.keyboard.press('j');
+  await expect(page.getByRole('link', { name: names[0] })).toBeFocused();
+});
+
 test('to the search field, where keys are letters', async ({ page, server }) => {
   const [name] = await three(server, 'typed');
   await page.goto('/');

@@ -45,6 +45,9 @@ for (const colorScheme of ['light', 'dark'] as const) {
       await fill(server);
       await page.waitForTimeout(2_500); // a lease lapses meanwhile
       await shoot('full');
+      await page.keyboard.press('?');
+      await shoot('keys');
+      await page.keyboard.press('Escape');
       await page.goto('/leases/fleet.manager');
       await isLive(page);
       await page.getByText('The same as a table').click();
@@ -60,6 +63,16 @@ for (const colorScheme of ['light', 'dark'] as const) {
       await page.goto('/handovers');
       await isLive(page);
       await shoot('handovers');
+      if (device === 'desktop') {
+        await page.emulateMedia({ media: 'print' });
+        await page.setViewportSize({ width: 703, height: 1010 });
+        await shoot('handovers-paper');
+        await page.goto('/leases/fleet.manager');
+        await isLive(page);
+        await shoot('lease-paper');
+        await page.emulateMedia({ media: 'screen', colorScheme });
+        await page.setViewportSize(viewport);
+      }
       await page.goto('/handovers?event=forced&lease=a%20b');
       await shoot('handovers-wrong');
       await page.goto('/handovers/8');

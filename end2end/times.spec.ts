@@ -72,6 +72,13 @@ for (const [timezoneId, ahead_min, zone] of [
       await expect(page.locator('[data-fact="Holds it since"] time')).toHaveText(local);
       await expect(page.locator('[data-fact="Who may take it"] time')).toHaveText(local);
 
+      const operator = await server.operator();
+      await operator.pause(first.lease, 'freeze');
+      await page.goto(`/?search=${first.lease}`);
+      await isLive(page);
+      await operator.operate(first.lease, 'step-down', { expected_generation: 3, reason: 'drain', deadline_ms: 600_000 });
+      await expect(row(page, first.lease).locator('.says time')).toHaveText(local);
+
       // Where there is no script, they are in UTC and say so.
       await page.goto('/access');
       await expectTimes(page, UTC);

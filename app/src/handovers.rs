@@ -8,6 +8,7 @@ use crate::{
     document::Script,
     entry::event_words,
     entry_rows::{EntryHead, EntryRow},
+    exports::Exports,
     handovers_asked::{FIELDS, HandoversAsked},
     header::Header,
     lease_asked::{field_moment, read_moment},
@@ -15,6 +16,7 @@ use crate::{
     moment::clock,
     moment_view::sentence,
     news::News,
+    paper::Paper,
     render,
     stale_banner::StaleBanner,
     visit,
@@ -89,6 +91,13 @@ fn page(
         let next = next.map(|next| asked.href(Some(&next)));
         let first = asked.cursor.is_some().then(|| newest.clone());
         let none = items.is_empty();
+        let mut paper = asked.words();
+        if paper.is_empty() {
+            paper.push(("Shown", "all handovers".to_owned()));
+        }
+        if asked.cursor.is_some() || next.is_some() {
+            paper.push(("Entries", "one page of several".to_owned()));
+        }
         let rows: Vec<_> = items
             .into_iter()
             .map(|entry| view! { <EntryRow entry with_lease=true /> })
@@ -100,6 +109,7 @@ fn page(
             </div>
             <main>
                 <h1>"Handovers"</h1>
+                <Paper shows=paper as_of=Some(now) />
                 <Filter asked=asked.clone() errors=Vec::new() />
                 <div data-island="news">
                     <News count=RwSignal::new(0) href=newest />
@@ -138,11 +148,7 @@ fn page(
                 }}
                 {verification.map(|verification| verified(&verification))}
                 <nav class="pages" aria-label="Pages">
-                    <span class="exports small">
-                        "Export all that match: " <a href=asked.export_href("csv")>"CSV"</a> " "
-                        <a href=asked.export_href("jsonl")>"JSON Lines"</a> " "
-                        <a href=asked.export_href("md")>"Report"</a>
-                    </span>
+                    <Exports asked=asked.clone() words="Export all that match" />
                     {first
                         .map(|href| {
                             view! {

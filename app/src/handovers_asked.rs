@@ -45,6 +45,14 @@ impl HandoversAsked {
         self.fields.iter().any(|said| !said.is_empty())
     }
 
+    /// What is asked, in words: each field and what was said of it.
+    pub fn words(&self) -> Vec<(&'static str, String)> {
+        let all = FIELDS.iter().zip(&self.fields);
+        let said = all.filter(|(_, said)| !said.is_empty());
+        said.map(|((_, words), said)| (*words, said.clone()))
+            .collect()
+    }
+
     fn said(&self) -> impl Iterator<Item = (&str, &str)> {
         let all = FIELDS.iter().zip(&self.fields);
         let said = all.filter(|(_, said)| !said.is_empty());
@@ -69,6 +77,17 @@ impl HandoversAsked {
         });
         let fields = std::iter::once(("format", format)).chain(said);
         format!("/api/v1/handovers/export{}", query_of(fields))
+    }
+
+    /// All that happened to this lease, from one moment to another.
+    pub fn of_lease(lease: &LeaseName, from: Option<Timestamp>, to: Option<Timestamp>) -> Self {
+        let at = |at: Option<Timestamp>| at.map(|at| at.to_string());
+        Self::read(|field| match field {
+            "lease" => Some(lease.to_string()),
+            "from" => at(from),
+            "to" => at(to),
+            _ => None,
+        })
     }
 
     fn at(&self, field: &str) -> Option<String> {
@@ -197,6 +216,26 @@ mod tests {
         );
         assert!(asked.filters());
         assert_eq!(HandoversAsked::default().href(None), "/handovers");
+    }
+
+    #[test]
+    fn one_lease_is_a_filter_like_any_other() {
+        let lease: LeaseName = "a".parse().expect("a name");
+        let at = |text: &str| text.parse::<Timestamp>().ok();
+        assert_eq!(
+            HandoversAsked::of_lease(&lease, None, None).href(None),
+            "/handovers?lease=a"
+        );
+        let part = HandoversAsked::of_lease(&lease, at("2026-11-29T02:14:07.5Z"), None);
+        assert_eq!(
+            part.export_href("md"),
+            "/api/v1/handovers/export?format=md&lease=a&from=2026-11-29T02%3A14%3A07.500000Z"
+        );
+        let words = [
+            ("Lease", "a".to_owned()),
+            ("From (UTC)", "2026-11-29T02:14:07.500000Z".to_owned()),
+        ];
+        assert_eq!(part.words(), words);
     }
 
     #[test]

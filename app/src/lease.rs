@@ -5,8 +5,9 @@ use leptos::prelude::*;
 
 use crate::{
     Backstage, Document, LeaseView, Reply, Viewer, Visit,
-    address::query_of,
     document::Script,
+    exports::Exports,
+    handovers_asked::HandoversAsked,
     header::Header,
     history::History,
     lease_asked::{ENTRIES_MAX, LeaseAsked, SPANS, Window, field_moment, near},
@@ -14,7 +15,9 @@ use crate::{
     lease_head::{Acts, LeaseState, title},
     lease_limits::{Follow, LeaseLimits},
     live::{Live, OneLease},
-    message, render,
+    message,
+    paper::Paper,
+    render,
     stale_banner::StaleBanner,
     timeline_view::{Picture, TenureTable},
     visit,
@@ -71,6 +74,7 @@ fn page(mut view: LeaseView, asked: LeaseAsked, viewer: Option<Viewer>, visit: &
     let lease = view.lease.lease.to_string();
     let generation = view.lease.generation;
     let more = view.more;
+    let now = view.lease.now;
     let is_followed = view.act.is_some();
     render(document, || {
         let live = Live::new(view.lease.now);
@@ -86,7 +90,10 @@ fn page(mut view: LeaseView, asked: LeaseAsked, viewer: Option<Viewer>, visit: &
                 }
             )),
         };
-        let all = format!("/handovers{}", query_of([("lease", lease.as_str())]));
+        let all = HandoversAsked::of_lease(&asked.lease, None, None).href(None);
+        let (from, to) = asked.window.bounds(now);
+        let exported = HandoversAsked::of_lease(&asked.lease, from, to);
+        let paper = vec![("Time shown", asked.window.words())];
         view! {
             <Header viewer here=here.clone() live />
             <div data-island="banner">
@@ -116,7 +123,10 @@ fn page(mut view: LeaseView, asked: LeaseAsked, viewer: Option<Viewer>, visit: &
                     <LeaseFacts one live />
                 </section>
                 {payload.map(|payload| view! { <Payload payload generation=generation.get() here=asked.href() /> })}
-                <h2 id="timeline">"Timeline"</h2>
+                <Paper shows=paper />
+                <h2 id="timeline">
+                    "Timeline " <span class="muted small">"in UTC"</span>
+                </h2>
                 <Windows asked=asked.clone() one live />
                 <section class="sheet picture" data-island="picture">
                     <Picture one live />
@@ -141,7 +151,8 @@ fn page(mut view: LeaseView, asked: LeaseAsked, viewer: Option<Viewer>, visit: &
                 <div class="sheet" data-island="history">
                     <History one />
                 </div>
-                <p>
+                <p class="pages">
+                    <Exports asked=exported words="Export what happened in the time shown" />
                     <a href=all>"All handovers of this lease"</a>
                 </p>
                 <noscript>

@@ -3,7 +3,7 @@
 
 use baton_client::{LeaseName, Timestamp};
 
-use crate::address::query_of;
+use crate::{address::query_of, moment::utc};
 
 /// Which part of a lease's time is shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -15,6 +15,35 @@ pub enum Window {
     Last(u64),
     /// From one moment to another; up to now without an end.
     Between(Timestamp, Option<Timestamp>),
+}
+
+impl Window {
+    /// From when to when, as far as it is bounded, at `now`.
+    pub fn bounds(self, now: Timestamp) -> (Option<Timestamp>, Option<Timestamp>) {
+        match self {
+            Self::Newest => (None, None),
+            Self::Last(ms) => {
+                let from = now.micros().saturating_sub(ms as i64 * 1_000);
+                (Some(Timestamp::from_micros(from)), None)
+            }
+            Self::Between(from, to) => (Some(from), to),
+        }
+    }
+
+    /// What it is, in words.
+    pub fn words(self) -> String {
+        match self {
+            Self::Newest => "the newest entries".to_owned(),
+            Self::Last(ms) => {
+                let span = SPANS.iter().find(|span| span.0 == ms);
+                format!("the last {}", span.map_or("", |span| span.2))
+            }
+            Self::Between(from, to) => {
+                let to = to.map_or_else(|| "now".to_owned(), utc);
+                format!("from {} to {to}", utc(from))
+            }
+        }
+    }
 }
 
 /// The spans that one press leads to, with their words in the address and on

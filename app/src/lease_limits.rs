@@ -8,7 +8,7 @@ use crate::{
     followed::followed,
     incident::Incident,
     live::{Live, OneLease, text},
-    moment_view::sentence,
+    moment_view::{sentence, spoken},
 };
 
 /// Pause, bar, reservation, step-down, and fenced transactions that are waited for.
@@ -69,12 +69,12 @@ fn FollowOne(one: OneLease, live: Live, act: Entry) -> impl IntoView {
     view! {
         <div class=class role="status" aria-live=polite data-part="followed">
             <p>
-                <b><bdi>{move || sentence(&done.get())}</bdi></b>
+                <b><bdi>{spoken(done)}</bdi></b>
                 " "
                 <a href=href>"The entry"</a>
             </p>
             <p data-part="then">
-                <bdi>{move || sentence(&then.get())}</bdi>
+                <bdi>{spoken(then)}</bdi>
             </p>
         </div>
     }

@@ -92,6 +92,8 @@ mod document;
 #[cfg(feature = "ssr")]
 mod empty_list;
 #[cfg(feature = "ssr")]
+mod exports;
+#[cfg(feature = "ssr")]
 mod header;
 #[cfg(feature = "ssr")]
 mod key_list;
@@ -101,6 +103,8 @@ mod message;
 mod nav;
 #[cfg(feature = "ssr")]
 mod pages;
+#[cfg(feature = "ssr")]
+mod paper;
 #[cfg(feature = "ssr")]
 mod search_form;
 

@@ -35,7 +35,7 @@ pub fn LiveClock(live: Live) -> impl IntoView {
         <span class="live" class:on=is_live title="The database’s clock">
             <i aria-hidden="true"></i>
             <span data-part="live">
-                {word} " " <span hidden=unread>{moving(live.now_s)}</span>
+                <span class="word">{word}" "</span> <span hidden=unread>{moving(live.now_s)}</span>
             </span>
         </span>
         <button

@@ -77,6 +77,11 @@ pub fn sentence(text: &str) -> impl IntoView + use<> {
     pieces(text).into_iter().map(piece).collect::<Vec<_>>()
 }
 
+/// A sentence that changes. One function for all, so that it is compiled once.
+pub fn spoken(text: Memo<String>) -> impl IntoView {
+    move || sentence(&text.get())
+}
+
 /// A part of a sentence.
 pub fn piece(piece: Piece) -> impl IntoView {
     match piece {

@@ -1,6 +1,8 @@
 //! The keys that are pressed on a page that is live: [`keys`](crate::keys) says
 //! what each does, and here it is done.
 
+use std::cell::RefCell;
+
 use leptos::prelude::document;
 use wasm_bindgen::{JsCast, closure::Closure};
 use web_sys::{Element, HtmlDialogElement, HtmlElement, KeyboardEvent, Node};
@@ -17,6 +19,7 @@ const ROW: &str = "a[data-row]";
 /// Listens, for as long as the document lives. `is_list`: the page is about a
 /// list, so that arrows move through it from wherever nothing has the focus.
 pub fn listen(is_list: bool) {
+    let last = RefCell::new(None);
     let pressed = Closure::<dyn Fn(KeyboardEvent)>::new(move |event: KeyboardEvent| {
         let with = event.ctrl_key() || event.alt_key() || event.meta_key();
         let target: Option<Element> = event.target().and_then(|target| target.dyn_into().ok());
@@ -27,7 +30,7 @@ pub fn listen(is_list: bool) {
         let row = target.as_ref().and_then(|target| closest(target, "tr"));
         let nowhere = target.is_none_or(|target| target.has_type::<web_sys::HtmlBodyElement>());
         let arrows = row.is_some() || (is_list && nowhere);
-        if does(&event.key(), arrows).is_some_and(|what| act(what, row.as_ref())) {
+        if does(&event.key(), arrows).is_some_and(|what| act(what, row.as_ref(), &last)) {
             event.prevent_default();
         }
     });
@@ -37,8 +40,9 @@ pub fn listen(is_list: bool) {
     pressed.forget();
 }
 
-/// Does it, if there is something to do it with.
-fn act(what: Does, row: Option<&Element>) -> bool {
+/// Does it, if there is something to do it with. `row` has the focus; `last` is
+/// the link that was gone to last.
+fn act(what: Does, row: Option<&Element>, last: &RefCell<Option<Node>>) -> bool {
     match what {
         Does::List => {
             let list = document().get_element_by_id("keys");
@@ -56,19 +60,26 @@ fn act(what: Does, row: Option<&Element>) -> bool {
             }
             focus(field)
         }
-        Does::Next | Does::Before => go(what, row),
+        Does::Next | Does::Before => go(what, row, last),
     }
 }
 
-fn go(what: Does, row: Option<&Element>) -> bool {
+fn go(what: Does, row: Option<&Element>, last: &RefCell<Option<Node>>) -> bool {
     let Ok(links) = document().query_selector_all(ROW) else {
         return false;
     };
-    let is_in = |link: Option<Node>| row.is_some_and(|row| row.contains(link.as_ref()));
-    let at = (0..links.length()).find(|at| is_in(links.get(*at)));
+    let is_here = |link: Option<Node>| match row {
+        Some(row) => row.contains(link.as_ref()),
+        // A row that moves in a live list loses the focus, and not its place.
+        None => link.is_some() && link == *last.borrow(),
+    };
+    let at = (0..links.length()).find(|at| is_here(links.get(*at)));
     let to = step(what, at, links.length()).and_then(|to| links.get(to));
     match to {
-        Some(link) => focus(link.unchecked_into()),
+        Some(link) => {
+            last.replace(Some(link.clone()));
+            focus(link.unchecked_into())
+        }
         // At an end arrows do not scroll on.
         None => at.is_some(),
     }

@@ -6,7 +6,7 @@ use axum::http::HeaderMap;
 use baton_app::{
     Backstage, HandoversView, LeaseView, LeasesView, Totals, Viewer,
     entry::{Entry, Last},
-    lease_asked::{ENTRIES_MAX, LeaseAsked, Window},
+    lease_asked::{ENTRIES_MAX, LeaseAsked},
 };
 use baton_client::{Handover, HandoverQuery, LeaseQuery, Problem, Timestamp, limits::NUMBER_MAX};
 
@@ -70,14 +70,7 @@ impl Behind {
         if caller.is_anonymous() {
             lease.payload = None;
         }
-        let (from, to) = match asked.window {
-            Window::Newest => (None, None),
-            Window::Last(ms) => {
-                let from = lease.now.micros().saturating_sub(ms as i64 * 1_000);
-                (Some(Timestamp::from_micros(from)), None)
-            }
-            Window::Between(from, to) => (Some(from), to),
-        };
+        let (from, to) = asked.window.bounds(lease.now);
         let of = |from, to, limit| HandoverQuery {
             lease: Some(asked.lease.clone()),
             from,
