@@ -76,13 +76,24 @@ test('older entries are on pages of their own', async ({ page, server }) => {
 test.describe('what cannot be', () => {
   test.use({ tolerated: [/Failed to load resource.*(404|422)/] });
 
-  test('is said, and what was typed stays', async ({ page }) => {
+  test('is said, and what was typed stays', async ({ page, server }) => {
     const answer = await page.goto('/handovers?lease=a%20b&actor=ana&holder=x');
     expect(answer!.status()).toBe(422);
     await expect(page.getByRole('alert')).toContainText('a lease name is made of');
     await expect(page.getByRole('alert')).toContainText('user:NAME');
     await expect(page.locator('input[name=lease]')).toHaveValue('a b');
     await expect(page.locator('input[name=holder]')).toHaveValue('x');
+    await expect(page.locator('main')).toContainText('Nothing matches');
+    // What is understood selects the rest, and what is new is counted.
+    await server.holder.acquire(freshLease('understood'), 'worker-understood');
+    await page.goto('/handovers?from=nonsense&holder=worker-understood');
+    await expect(page.getByRole('alert')).toContainText('From (UTC): `nonsense` is not a time such as');
+    await expect(page.locator('.entries tbody tr')).toHaveCount(1);
+    await isLive(page);
+    await server.holder.acquire(freshLease('understood'), 'worker-understood');
+    await page.getByRole('link', { name: '1 new' }).click();
+    await expect(page.locator('.entries tbody tr')).toHaveCount(2);
+    await expect(page.getByRole('alert')).toHaveCount(0);
     expect((await page.goto('/handovers/999999999'))!.status()).toBe(404);
     await expect(page.locator('h1')).toContainText('There is no entry 999999999');
     expect((await page.goto('/handovers/x'))!.status()).toBe(404);

@@ -138,6 +138,19 @@ test('a raised floor ends what was held', async ({ page, server }) => {
   await expect(tenures.nth(1)).toContainText('ended as every generation was raised');
 });
 
+test('a time that cannot be understood is named, and the rest is shown', async ({ page, server }) => {
+  const { lease } = await server.holder.acquire(freshLease('misread'), 'replica-a');
+  await open(page, lease, '?from=b&to=a');
+  const alert = page.getByRole('alert').filter({ hasText: 'cannot be understood' });
+  await expect(alert).toContainText('`b` is not a time such as');
+  await expect(alert).toContainText('`a` is not a time such as');
+  await expect(page.locator('.timeline rect')).toHaveCount(1);
+  await expectAccessible(page);
+  await page.goto(`/?state=loose&search=${lease}`);
+  await expect(page.locator('[data-part="left-out"]')).toContainText('`loose` is none of attention, held, lapsed, free');
+  await expect(page.getByRole('link', { name: lease })).toBeVisible();
+});
+
 test('hostile text is text here, too', async ({ page, server }) => {
   const operator = await server.operator();
   const text = '</script><script>window.harmed = 1</script><img src=x onerror="window.harmed = 2">\u202e🦊';

@@ -89,6 +89,24 @@ impl Asked {
         }
     }
 
+    /// What the address says and [`Self::read`] takes as not said: each field, and
+    /// what is wrong with it.
+    pub fn misread(get: impl Fn(&str) -> Option<String>) -> Vec<(&'static str, String)> {
+        let states = Show::CHOICES.map(|choice| choice.1);
+        let sorts = SORTS.map(|choice| choice.1);
+        let mut wrong = Vec::new();
+        for (field, known) in [("state", &states[..]), ("sort", &sorts)] {
+            if let Some(said) = get(field)
+                && !said.is_empty()
+                && !known.contains(&said.as_str())
+            {
+                let known: Vec<&str> = known.iter().copied().filter(|w| !w.is_empty()).collect();
+                wrong.push((field, format!("`{said}` is none of {}", known.join(", "))));
+            }
+        }
+        wrong
+    }
+
     /// The address that says this.
     pub fn href(&self) -> String {
         let mut href = "/".to_owned();

@@ -1,6 +1,6 @@
 //! `/handovers`: what happened to all leases, and why.
 
-use baton_client::{FieldError, HandoverEvent, Problem, Verification};
+use baton_client::{FieldError, HandoverEvent, Verification};
 use leptos::prelude::*;
 
 use crate::{
@@ -12,6 +12,7 @@ use crate::{
     handovers_asked::{FIELDS, HandoversAsked},
     header::Header,
     lease_asked::{field_moment, read_moment},
+    left_out::LeftOut,
     live::Live,
     moment::clock,
     moment_view::sentence,
@@ -36,29 +37,37 @@ pub async fn open(backstage: &dyn Backstage, visit: &Visit) -> Reply {
         Ok(viewer) => viewer,
         Err(problem) => return refused(problem, None),
     };
-    let query = match asked.query() {
-        Ok(query) => query,
-        // Strangers are sent to sign in, whatever they ask for.
-        Err(errors) if viewer.is_some() && !visit.data => {
-            return Reply::Page(422, wrong(asked, errors, viewer, visit));
-        }
-        Err(_) => Default::default(),
-    };
-    match backstage.handovers(query).await {
+    let (mut understood, query, mut errors) = asked.understood();
+    let mut answer = backstage.handovers(query).await;
+    if let Err(problem) = &mut answer
+        && problem.status == 422
+    {
+        // What the server alone can tell: it is left out, too.
+        errors.append(&mut problem.errors);
+        understood = asked.without(&errors);
+        answer = backstage.handovers(understood.understood().1).await;
+    }
+    match answer {
         Ok(view) if visit.data => visit::data(&view),
-        Ok(view) => Reply::Page(200, page(view, asked, viewer, visit)),
-        Err(Problem {
-            status: 422,
-            errors,
-            ..
-        }) if !visit.data => Reply::Page(422, wrong(asked, errors, viewer, visit)),
+        Ok(view) => {
+            let status = if errors.is_empty() { 200 } else { 422 };
+            let both = Both { asked, understood };
+            Reply::Page(status, page(view, both, errors, viewer, visit))
+        }
         Err(problem) => refused(problem, viewer),
     }
 }
 
+/// What the address says, and what of it is understood.
+struct Both {
+    asked: HandoversAsked,
+    understood: HandoversAsked,
+}
+
 fn page(
     view: HandoversView,
-    asked: HandoversAsked,
+    both: Both,
+    errors: Vec<FieldError>,
     viewer: Option<Viewer>,
     visit: &Visit,
 ) -> String {
@@ -84,6 +93,17 @@ fn page(
         script: Script::new("handovers", &known, &visit.nonce),
         reload_s: None,
     };
+    let Both {
+        asked: filter,
+        understood: asked,
+    } = both;
+    let is_wrong = !errors.is_empty();
+    let left_out = errors.into_iter().map(|error| {
+        let words = FIELDS.iter().find(|field| field.0 == error.field);
+        let words = words.map_or(error.field, |field| field.1.to_owned());
+        (words, error.message)
+    });
+    let left_out: Vec<_> = left_out.collect();
     render(document, || {
         let live = Live::new(now);
         let here = asked.href(asked.cursor.as_deref());
@@ -110,7 +130,8 @@ fn page(
             <main>
                 <h1>"Handovers"</h1>
                 <Paper shows=paper as_of=Some(now) />
-                <Filter asked=asked.clone() errors=Vec::new() />
+                <LeftOut fields=left_out />
+                <Filter asked=filter is_wrong />
                 <div data-island="news">
                     <News count=RwSignal::new(0) href=newest />
                 </div>
@@ -212,46 +233,10 @@ fn verified(verification: &Verification) -> impl IntoView + use<> {
     .into_any()
 }
 
-/// The page when the filter cannot be read: what was said, and what is wrong.
-fn wrong(
-    asked: HandoversAsked,
-    errors: Vec<FieldError>,
-    viewer: Option<Viewer>,
-    visit: &Visit,
-) -> String {
-    let document = Document {
-        title: "Handovers".into(),
-        display: visit.display,
-        ..Document::default()
-    };
-    render(document, || {
-        view! {
-            <Header viewer here=asked.href(None) />
-            <main>
-                <h1>"Handovers"</h1>
-                <Filter asked errors />
-            </main>
-        }
-    })
-}
-
-/// The filter, set to what is asked, with what is wrong in it.
+/// The filter, set to what is asked.
 #[component]
-fn Filter(asked: HandoversAsked, errors: Vec<FieldError>) -> impl IntoView {
-    let is_wrong = !errors.is_empty();
+fn Filter(asked: HandoversAsked, is_wrong: bool) -> impl IntoView {
     let filters = asked.filters();
-    let wrong = errors.into_iter().map(|error| {
-        let words = FIELDS.iter().find(|field| field.0 == error.field);
-        let words = words.map_or(error.field.clone(), |field| field.1.to_owned());
-        view! {
-            <li>
-                <b>{words}</b>
-                ": "
-                <bdi>{error.message}</bdi>
-            </li>
-        }
-    });
-    let wrong = wrong.collect::<Vec<_>>();
     let fields = FIELDS.map(|(name, words)| {
         let said = asked.field(name).to_owned();
         let input = match name {
@@ -296,15 +281,6 @@ fn Filter(asked: HandoversAsked, errors: Vec<FieldError>) -> impl IntoView {
         }
     });
     view! {
-        {is_wrong
-            .then(|| {
-                view! {
-                    <div class="problem-list" role="alert">
-                        <p>"The filter cannot be read. Correct this, and show again:"</p>
-                        <ul>{wrong}</ul>
-                    </div>
-                }
-            })}
         <details class="sheet filter" open=filters || is_wrong>
             <summary>"Filter"</summary>
             <form method="get" action="/handovers" role="search" autocomplete="off">

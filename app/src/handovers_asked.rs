@@ -40,6 +40,29 @@ impl HandoversAsked {
         found.next().map_or("", |(_, said)| said)
     }
 
+    /// The same without the fields that are wrong.
+    pub fn without(&self, errors: &[FieldError]) -> Self {
+        let mut asked = self.clone();
+        let is_wrong = |field: &str| errors.iter().any(|error| error.field == field);
+        for ((field, _), said) in FIELDS.iter().zip(&mut asked.fields) {
+            if is_wrong(field) {
+                said.clear();
+            }
+        }
+        asked.cursor = asked.cursor.filter(|_| !is_wrong("cursor"));
+        asked
+    }
+
+    /// As much of it as can be understood, the question to the server, and what is
+    /// wrong with the rest.
+    pub fn understood(&self) -> (Self, HandoverQuery, Vec<FieldError>) {
+        let errors = self.query().err().unwrap_or_default();
+        let asked = self.without(&errors);
+        // Without what is wrong, nothing is.
+        let query = asked.query().unwrap_or_default();
+        (asked, query, errors)
+    }
+
     /// Whether some entries are left out.
     pub fn filters(&self) -> bool {
         self.fields.iter().any(|said| !said.is_empty())
@@ -250,6 +273,14 @@ mod tests {
         let errors = asked.query().expect_err("it is wrong");
         let fields: Vec<_> = errors.iter().map(|error| error.field.as_str()).collect();
         assert_eq!(fields, ["lease", "event", "actor", "from", "to"]);
+        // And the rest is understood.
+        let some = self::asked(&[("from", "yesterday"), ("holder", "h"), ("cursor", "c")]);
+        let (understood, query, errors) = some.understood();
+        assert_eq!((errors.len(), errors[0].field.as_str()), (1, "from"));
+        assert_eq!(understood.href(None), "/handovers?holder=h");
+        assert_eq!((query.holder.as_deref(), query.from), (Some("h"), None));
+        assert_eq!(query.cursor.as_deref(), Some("c"));
+        assert_eq!(asked.understood().1, HandoverQuery::default());
     }
 
     #[test]

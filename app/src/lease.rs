@@ -14,6 +14,7 @@ use crate::{
     lease_facts::LeaseFacts,
     lease_head::{Acts, LeaseState, title},
     lease_limits::{Follow, LeaseLimits},
+    left_out::LeftOut,
     live::{Live, OneLease},
     message,
     paper::Paper,
@@ -75,6 +76,11 @@ fn page(mut view: LeaseView, asked: LeaseAsked, viewer: Option<Viewer>, visit: &
     let generation = view.lease.generation;
     let more = view.more;
     let now = view.lease.now;
+    let misread = LeaseAsked::misread(|field| visit.field(field).map(str::to_owned));
+    let misread = misread.into_iter();
+    let left_out: Vec<_> = misread
+        .map(|(field, why)| (field.to_owned(), why))
+        .collect();
     let is_followed = view.act.is_some();
     render(document, || {
         let live = Live::new(view.lease.now);
@@ -127,6 +133,7 @@ fn page(mut view: LeaseView, asked: LeaseAsked, viewer: Option<Viewer>, visit: &
                 <h2 id="timeline">
                     "Timeline " <span class="muted small">"in UTC"</span>
                 </h2>
+                <LeftOut fields=left_out />
                 <Windows asked=asked.clone() one live />
                 <section class="sheet picture" data-island="picture">
                     <Picture one live />

@@ -91,6 +91,41 @@ impl LeaseAsked {
         }
     }
 
+    /// What the address says and [`Self::read`] takes as not said: each field, and
+    /// what is wrong with it.
+    pub fn misread(get: impl Fn(&str) -> Option<String>) -> Vec<(&'static str, String)> {
+        let said = |field| get(field).filter(|said| !said.is_empty());
+        let mut wrong = Vec::new();
+        if let Some(last) = said("last")
+            && !SPANS.iter().any(|span| span.1 == last)
+        {
+            let spans = SPANS.map(|span| span.1).join(", ");
+            wrong.push(("last", format!("`{last}` is none of {spans}")));
+        }
+        for field in ["from", "to"] {
+            if let Some(time) = said(field)
+                && read_moment(&time).is_none()
+            {
+                let why = format!("`{time}` is not a time such as 2026-11-29T02:14");
+                wrong.push((field, why));
+            }
+        }
+        let at = |field| said(field).as_deref().and_then(read_moment);
+        match (at("from"), at("to")) {
+            (Some(from), Some(to)) if from >= to => {
+                wrong.push(("to", format!("{to} is not after {from}")));
+            }
+            (None, Some(_)) => wrong.push(("to", "needs a `from` that it ends".to_owned())),
+            _ => {}
+        }
+        if let Some(after) = said("after")
+            && after.parse::<u64>().is_err()
+        {
+            wrong.push(("after", format!("`{after}` is not the number of an entry")));
+        }
+        wrong
+    }
+
     /// The address that says this.
     pub fn href(&self) -> String {
         let mut fields: Vec<(&str, String)> = Vec::new();
@@ -193,14 +228,33 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_not_said() {
-        for fields in [
-            &[("last", "2y")][..],
-            &[("from", "yesterday")],
-            &[("from", "2026-11-29T03:00"), ("to", "2026-11-29T02:00")],
-            &[("after", "-1")],
+    fn what_cannot_be_read_is_not_said_and_named() {
+        let misread = |fields: &[(&str, &str)]| {
+            let wrong = LeaseAsked::misread(|field| {
+                let found = fields.iter().find(|(name, _)| *name == field)?;
+                Some(found.1.to_owned())
+            });
+            wrong.iter().map(|(field, _)| *field).collect::<Vec<_>>()
+        };
+        let moments = ("2026-11-29T02:00", "2026-11-29T03:00");
+        for (fields, wrong) in [
+            (&[("last", "2y")][..], &["last"][..]),
+            (&[("from", "yesterday")], &["from"]),
+            (&[("from", "b"), ("to", "a")], &["from", "to"]),
+            (&[("from", moments.1), ("to", moments.0)], &["to"]),
+            (&[("to", moments.0)], &["to"]),
+            (&[("after", "-1")], &["after"]),
         ] {
             assert_eq!(asked(fields), asked(&[]), "{fields:?}");
+            assert_eq!(misread(fields), wrong, "{fields:?}");
+        }
+        for fields in [
+            &[][..],
+            &[("last", "1h"), ("after", "7")],
+            &[("from", moments.0), ("to", moments.1)],
+            &[("from", moments.0), ("to", "")],
+        ] {
+            assert!(misread(fields).is_empty(), "{fields:?}");
         }
     }
 

@@ -10,6 +10,7 @@ use crate::{
     empty_list::{NoLeaseYet, NothingMatches},
     header::Header,
     lease_table::LeaseTable,
+    left_out::LeftOut,
     live::{LeaseList, Live},
     pages::Pages,
     render,
@@ -51,6 +52,11 @@ fn page(
         script: Script::new("leases", &leases, &visit.nonce),
         reload_s: None,
     };
+    let misread = Asked::misread(|field| visit.field(field).map(str::to_owned));
+    let misread = misread.into_iter();
+    let left_out: Vec<_> = misread
+        .map(|(field, why)| (field.to_owned(), why))
+        .collect();
     render(document, || {
         let live = Live::new(leases.now);
         let next = leases.next.clone();
@@ -66,6 +72,7 @@ fn page(
                 <div data-island="totals">
                     <TotalsLine list asked=asked.clone() />
                 </div>
+                <LeftOut fields=left_out />
                 <SearchForm asked=asked.clone() />
                 <div class="sheet" data-island="list">
                     <LeaseTable live list />

@@ -63,6 +63,8 @@ mod lease;
 #[cfg(feature = "ssr")]
 mod leases;
 #[cfg(feature = "ssr")]
+mod left_out;
+#[cfg(feature = "ssr")]
 mod sign_in;
 #[cfg(feature = "ssr")]
 mod visit;

@@ -240,14 +240,14 @@ impl Page for LeasePage {
 fn handovers(data: &str) -> Option<Woken> {
     let view: HandoversView = serde_json::from_str(data).ok()?;
     let query = query()?;
-    let asked = HandoversAsked::read(|field| query.get(field));
+    let (asked, ..) = HandoversAsked::read(|field| query.get(field)).understood();
     let woken = Woken::new(view.now);
     let Woken { live, reader } = woken;
     let count = RwSignal::new(0);
     let newest = asked.href(None);
     island(reader, "news", move || view! { <News count href=newest /> });
     let page = HandoversPage {
-        query: asked.query().ok()?,
+        query: asked.understood().1,
         known: view.seq,
         counted: Cell::new(view.seq),
         count,

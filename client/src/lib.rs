@@ -12,6 +12,7 @@
 //! typed client of the HTTP interface; with the feature `keeper` (also on by
 //! default) the [`keeper`] over it. With neither, the crate is types only.
 
+mod blank;
 mod names;
 mod time;
 
@@ -38,6 +39,7 @@ pub use access::{
 pub use answers::{
     Checked, Event, Forgot, HandoverPage, LeasePage, RenewalResult, Renewed, Snapshot, TimeEvent,
 };
+pub use blank::is_blank;
 pub use export::{ExportFormat, ExportQuery, ExportTrailer, TrailerLine};
 pub use handover::{Handover, HandoverEvent};
 pub use inquiry::{

@@ -1,6 +1,6 @@
 //! Values of arguments that are words of the wire contract, or JSON.
 
-use baton_client::{HandoverEvent, RawJson, limits::REASON_CHARS_MAX};
+use baton_client::{HandoverEvent, RawJson, is_blank, limits::REASON_CHARS_MAX};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::de::DeserializeOwned;
 
@@ -33,7 +33,7 @@ pub fn json_or_word(text: &str) -> Result<RawJson, String> {
 
 /// An argument that is a reason, for the history.
 pub fn reason(text: &str) -> Result<String, String> {
-    if text.trim().is_empty() {
+    if is_blank(text) {
         return Err("it is not blank".into());
     }
     let chars = text.chars().count();

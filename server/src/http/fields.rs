@@ -1,7 +1,7 @@
 //! The checks of single fields. All that are wrong are told at once.
 
 use baton_client::{
-    FieldError, LeaseName, RawJson,
+    FieldError, LeaseName, RawJson, is_blank,
     limits::{JSON_DEPTH_MAX, NUMBER_MAX},
 };
 use serde_json::Value;
@@ -71,7 +71,7 @@ impl Fields {
     /// Text that says something.
     pub fn words(&mut self, field: &str, value: Option<&str>, chars_max: usize) {
         self.text(field, value, chars_max);
-        if value.is_some_and(|value| value.trim().is_empty()) {
+        if value.is_some_and(is_blank) {
             self.wrong(field, "is not blank");
         }
     }
