@@ -2,6 +2,8 @@
 
 use baton_client::{Lease, LeaseName, LeaseState, limits::OPERATOR_MS_MAX};
 
+use crate::{entry::who, moment::utc};
+
 /// Something that an operator or an admin does to a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act {
@@ -111,6 +113,11 @@ impl Act {
             return (self != Self::Pause).then(|| why.into());
         };
         let held = lease.state != LeaseState::Free;
+        if let (Self::Pause, Some(paused)) = (self, &lease.paused) {
+            let (by, at) = (who(&paused.actor), utc(paused.at));
+            let reason = &paused.reason;
+            return Some(format!("It is paused already: by {by}, at {at}: {reason}"));
+        }
         let why = match self {
             Self::ForceRelease | Self::Protect if !(self == Self::Protect && lease.protected) => {
                 return None;
@@ -119,7 +126,6 @@ impl Act {
             Self::CancelStepDown if lease.step_down.is_none() => {
                 "Nobody was asked to step down, or it is done."
             }
-            Self::Pause if lease.paused.is_some() => "It is paused already.",
             Self::Unpause if lease.paused.is_none() => "It is not paused.",
             Self::Lift if lease.barred.is_none() && lease.reserved.is_none() => {
                 "It is neither barred nor reserved, or its time is over."

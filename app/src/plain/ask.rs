@@ -202,6 +202,10 @@ fn form(ask: &Ask) -> AnyView {
             />
         }
     });
+    // Of what comes after this moment, who sends the form knows nothing.
+    let shown_at = lease
+        .filter(|_| act == Act::StepDown)
+        .map(|lease| view! { <input type="hidden" name="shown_at" value=lease.now.to_string() /> });
     let deadline = (act == Act::StepDown)
         .then(|| select_field(filled, "deadline_ms", "How long it has", &spans(), "60000"));
     let next = lease
@@ -232,7 +236,7 @@ fn form(ask: &Ask) -> AnyView {
     let back = lease.map_or_else(|| "/".to_owned(), |_| ask.back());
     view! {
         <form method="post" action=act.href(&ask.name)>
-            {generation} {reason_field(filled)} {incident} {deadline} {next} {typed}
+            {generation} {shown_at} {reason_field(filled)} {incident} {deadline} {next} {typed}
             <footer>
                 <a class="button primary" href=back autofocus=filled.errors().is_empty()>
                     {keep}

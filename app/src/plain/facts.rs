@@ -221,9 +221,10 @@ fn around(lease: &Lease) -> Vec<String> {
             format!(", and it was promised to {to}: that stands unless you choose otherwise")
         });
         facts.push(format!(
-            "{} asked it to step down by {}{then}.",
+            "{} asked it to step down by {}{then}. The reason was: {}",
             name(&asked.actor),
-            utc(asked.deadline)
+            utc(asked.deadline),
+            asked.reason
         ));
     }
     if lease.paused.is_some() {

@@ -389,3 +389,69 @@ async fn a_lease_that_never_was_can_be_paused_and_nothing_else() {
         .expect("an entry");
     assert_eq!(lease(&server, "new").await["paused"]["reason"], "freeze");
 }
+
+#[tokio::test]
+async fn who_comes_second_hears_who_was_first() {
+    let server = Server::start().await;
+    let (first, second) = (
+        Person::of(&server, "operator").await,
+        Person::of(&server, "admin").await,
+    );
+    server.acquired("a", "h").await;
+    // Both look at the pages, and then both send them.
+    let shown = second.opens("/leases/a/step-down").await.text();
+    let shown_at = said_at(&shown);
+    let ask = |reason| {
+        [
+            ("expected_generation", "1"),
+            ("shown_at", shown_at.as_str()),
+            ("deadline_ms", "60000"),
+            ("reason", reason),
+        ]
+    };
+    first
+        .does("/leases/a/step-down", &ask("disk is full"))
+        .await;
+    first
+        .does("/leases/a/pause", &[("reason", "moving house")])
+        .await;
+    let before = server.everything().await;
+    let late = second.sends("/leases/a/step-down", &ask("slow")).await;
+    assert_eq!(late.status, 422);
+    let said = late.text();
+    for part in [
+        "user:operator-ana asked for it at 20",
+        "disk is full",
+        "to replace that",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let late = second.sends("/leases/a/pause", &[("reason", "slow")]).await;
+    assert_eq!(late.status, 200);
+    let said = late.text();
+    for part in ["It is paused already: by operator-ana, at ", "moving house"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert_eq!(
+        server.everything().await,
+        before,
+        "nothing was done over it"
+    );
+    // Who has heard of it can replace it.
+    let again = said_at(&second.opens("/leases/a/step-down").await.text());
+    let form = [
+        ("expected_generation", "1"),
+        ("shown_at", again.as_str()),
+        ("deadline_ms", "60000"),
+        ("reason", "slow"),
+    ];
+    second.does("/leases/a/step-down", &form).await;
+    assert_eq!(lease(&server, "a").await["step_down"]["reason"], "slow");
+}
+
+/// When a form was shown.
+fn said_at(page: &str) -> String {
+    let rest = page.split("name=\"shown_at\" value=\"").nth(1);
+    let at = rest.and_then(|rest| rest.split('"').next());
+    at.expect("the form says when it was shown").to_owned()
+}

@@ -62,6 +62,12 @@ pub async fn act(mut call: Call, act: Act) -> Answer {
     let name = call.lease()?;
     let lease = call.site.store().lease(&name).await?;
     let asker = call.asker()?;
+    // Somebody else may have done it since the form was shown: then they hear of it,
+    // and nothing is done over it.
+    let is_done = act.pointless(lease.as_ref()).is_some();
+    if act == Act::Pause && is_done && wants_page(&call.headers) {
+        return show(&call, act, lease, filled, None, 200).await;
+    }
     let done = match request(act, &name, lease.as_ref(), &filled, asker.clone()) {
         Ok(request) => call
             .site
@@ -184,6 +190,7 @@ pub(super) fn request(
             Ok(Request::ForceRelease(asker, force))
         }
         Act::StepDown => {
+            asked_meanwhile(lease, filled, &mut wrong);
             let wire = step_down(filled, &mut wrong, reason, incident);
             let step_down = wrong.with(wire, parse::step_down)?;
             Ok(Request::StepDown(asker, step_down))
@@ -251,6 +258,26 @@ impl Wrong {
             }
             _ => Err(Oops::invalid(self.0)),
         }
+    }
+}
+
+/// A step-down that was asked for after the form was shown is replaced by nobody who
+/// has not heard of it.
+fn asked_meanwhile(lease: Option<&Lease>, filled: &Filled, wrong: &mut Wrong) {
+    let Some(asked) = lease.and_then(|lease| lease.step_down.as_ref()) else {
+        return;
+    };
+    let shown_at = filled.get("shown_at").parse::<Timestamp>();
+    if shown_at.is_ok_and(|shown_at| shown_at < asked.at) {
+        let (by, at, deadline) = (&asked.actor, asked.at, asked.deadline);
+        wrong.note(
+            "deadline_ms",
+            format!(
+                "{by} asked for it at {at}, by {deadline}, with the reason: {}. Send this again to \
+                 replace that",
+                asked.reason
+            ),
+        );
     }
 }
 
