@@ -1,6 +1,6 @@
 //! Names and numbers that must not be mixed up, each parsed once at the edge.
 
-use std::{borrow::Borrow, fmt, str::FromStr};
+use std::{borrow::Borrow, fmt, str::FromStr, sync::Arc};
 
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -12,10 +12,10 @@ use crate::limits::{HOLDER_CHARS_MAX, LEASE_NAME_CHARS_MAX, NUMBER_MAX};
 pub struct NameError(String);
 
 /// What a lease is called: 1–200 of `A–Z a–z 0–9 . _ : @ -`, the first one
-/// alphanumeric. Ordered by bytes.
+/// alphanumeric. Ordered by bytes. Cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(try_from = "String")]
-pub struct LeaseName(String);
+pub struct LeaseName(Arc<str>);
 
 impl LeaseName {
     /// The name as text.
@@ -51,15 +51,15 @@ impl TryFrom<String> for LeaseName {
                 "a lease name starts with a letter or a digit".into(),
             ));
         }
-        Ok(Self(text))
+        Ok(Self(text.into()))
     }
 }
 
 /// Who holds a lease: 1–255 printable characters. Evidence, not authority: make
-/// it unique per process.
+/// it unique per process. Cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(try_from = "String")]
-pub struct HolderId(String);
+pub struct HolderId(Arc<str>);
 
 impl HolderId {
     /// The holder as text.
@@ -84,7 +84,7 @@ impl TryFrom<String> for HolderId {
         if text.trim().is_empty() {
             return Err(NameError("a holder is more than blanks".into()));
         }
-        Ok(Self(text))
+        Ok(Self(text.into()))
     }
 }
 
@@ -103,7 +103,7 @@ macro_rules! text_name {
         }
         impl From<$name> for String {
             fn from(name: $name) -> Self {
-                name.0
+                (*name.0).to_owned()
             }
         }
         impl fmt::Display for $name {

@@ -121,7 +121,7 @@ impl Keeping {
 
     /// The way to read the same log.
     pub fn reader(&self) -> Reader {
-        Reader::new(self.backend.clone())
+        Reader::new(self.backend.clone(), Arc::default())
     }
 
     pub(super) fn on(backend: Arc<dyn Backend>) -> Self {

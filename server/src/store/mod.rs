@@ -161,8 +161,8 @@ impl Store {
 
     /// Starts the store on a backend.
     async fn on(backend: Arc<dyn Backend>) -> sqlx::Result<Self> {
-        let reader = Reader::new(backend.clone());
-        let lanes = Lanes::start(backend);
+        let lanes = Lanes::start(backend.clone());
+        let reader = Reader::new(backend, lanes.batches.clone());
         let hub = Hub::start(&lanes).await?;
         let store = Self {
             lanes,

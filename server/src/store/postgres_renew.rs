@@ -133,18 +133,31 @@ async fn write_alike(
     names: &[&str],
     versions: &Versions,
 ) -> DbResult<u64> {
-    let update = sqlx::query(
-        "update leases set renewed_at = $3, expires_at = $4, ttl_ms = $5, status = $6
-        from unnest($1::text[], $2::int[]) as renewed (name, version)
-        where leases.name = renewed.name
-            and (renewed.version is null or leases.xmin = renewed.version)",
-    )
-    .bind(names)
-    .bind(expected(names.iter().copied(), versions))
-    .bind(written.renewed_at)
-    .bind(written.expires_at)
-    .bind(written.ttl_ms)
-    .bind(written.status);
+    let expected = expected(names.iter().copied(), versions);
+    // Those that are renewed in one call were so the last time, too.
+    let update = match expected.first() {
+        Some(Some(first)) if expected.iter().all(|version| *version == Some(*first)) => {
+            sqlx::query(
+                "update leases set renewed_at = $3, expires_at = $4, ttl_ms = $5, status = $6
+                where name = any($1) and xmin = $2::int",
+            )
+            .bind(names)
+            .bind(*first)
+        }
+        _ => sqlx::query(
+            "update leases set renewed_at = $3, expires_at = $4, ttl_ms = $5, status = $6
+            from unnest($1::text[], $2::int[]) as renewed (name, version)
+            where leases.name = renewed.name
+                and (renewed.version is null or leases.xmin = renewed.version)",
+        )
+        .bind(names)
+        .bind(expected),
+    };
+    let update = update
+        .bind(written.renewed_at)
+        .bind(written.expires_at)
+        .bind(written.ttl_ms)
+        .bind(written.status);
     Ok(update.execute(db).await?.rows_affected())
 }
 

@@ -1,8 +1,15 @@
 //! Reads the log from end to end, beside a server or without one. In short reads
 //! by key, each a transaction of its own: whoever reads slowly holds nothing in
-//! the database, and what is in memory does not grow with the log.
+//! the database, and what is in memory does not grow with the log. It gives way to
+//! who writes: leases are renewed in time, or lost.
 
-use std::sync::Arc;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Instant,
+};
 
 use baton_client::{Handover, HandoverQuery, Timestamp};
 use tokio::sync::{Semaphore, mpsc};
@@ -12,12 +19,14 @@ use crate::{chain::Head, database::Database};
 use super::{StoreError, backend::Backend, history, in_time, read_failed, sqlite::SqliteBackend};
 
 /// Entries in one read.
-const PAGE: u64 = 500;
+const PAGE: u64 = 200;
 /// How much of the log one read looks through, when little of it matches.
 const STRETCH: u64 = 20_000;
 /// Reads of this kind at once, of all that read from end to end: the rest of the
 /// connections is for pages and calls.
 const READS_MAX: usize = 2;
+/// While somebody writes, rests are so many times as long as reads.
+const REST: u32 = 2;
 /// Pages that are read ahead.
 const AHEAD: usize = 1;
 
@@ -37,14 +46,17 @@ pub struct LogEnd {
 pub struct Reader {
     pub(super) backend: Arc<dyn Backend>,
     reads: Arc<Semaphore>,
+    /// How many batches were written beside it.
+    batches: Arc<AtomicU64>,
 }
 
 impl Reader {
-    /// A reader of what a backend keeps.
-    pub(super) fn new(backend: Arc<dyn Backend>) -> Self {
+    /// A reader of what a backend keeps, beside the writer of so many `batches`.
+    pub(super) fn new(backend: Arc<dyn Backend>, batches: Arc<AtomicU64>) -> Self {
         Self {
             backend,
             reads: Arc::new(Semaphore::new(READS_MAX)),
+            batches,
         }
     }
 
@@ -57,7 +69,7 @@ impl Reader {
             Database::Sqlite(sqlite) => Arc::new(SqliteBackend::look(sqlite.clone()).await?),
             Database::Postgres(_) => super::backend_of(database).await?,
         };
-        Ok(Self::new(backend))
+        Ok(Self::new(backend, Arc::default()))
     }
 
     /// Where the log ends now.
@@ -99,7 +111,9 @@ impl Reader {
         let mut after = query.after.unwrap_or(0);
         while after < upto && !sender.is_closed() {
             let end = upto.min(after.saturating_add(STRETCH));
+            let (began, batches) = (Instant::now(), self.batches.load(Ordering::Relaxed));
             let page = self.stretch(&query, after, end).await;
+            let took = began.elapsed();
             match &page {
                 Ok(entries) if entries.is_empty() => after = end,
                 Ok(entries) => {
@@ -113,6 +127,9 @@ impl Reader {
             // A receiver that is gone wants no more.
             if !nothing && sender.send(page).await.is_err() {
                 return;
+            }
+            if self.batches.load(Ordering::Relaxed) != batches {
+                tokio::time::sleep(took * REST).await;
             }
         }
     }

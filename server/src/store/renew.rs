@@ -125,7 +125,7 @@ fn answer(
     }
     match written {
         Ok(()) => {
-            metrics::wrote("renew", answered, started.elapsed());
+            lanes.wrote("renew", answered, started.elapsed());
             metrics::renewed(rows);
         }
         Err(broken) => give_back(broken_jobs, &broken),

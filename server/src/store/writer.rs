@@ -9,7 +9,10 @@
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -76,6 +79,8 @@ pub struct Lanes {
     side_renewals: Semaphore,
     /// Moves whenever this server has added to the log.
     pub(super) logged: watch::Sender<u64>,
+    /// How many batches were committed.
+    pub(super) batches: Arc<AtomicU64>,
 }
 
 impl Lanes {
@@ -92,6 +97,7 @@ impl Lanes {
             side_changes: Semaphore::new(SIDE_CHANGES),
             side_renewals: Semaphore::new(SIDE_RENEWALS),
             logged: watch::Sender::new(0),
+            batches: Arc::default(),
         });
         // One queue, taken by whichever lane is free.
         let renewals_in = Arc::new(tokio::sync::Mutex::new(renewals_in));
@@ -111,6 +117,12 @@ impl Lanes {
         };
         // The lanes end with the process.
         drop(lane.send(jobs));
+    }
+
+    /// A batch is on disk.
+    pub(super) fn wrote(&self, lane: &'static str, requests: usize, took: Duration) {
+        self.batches.fetch_add(1, Ordering::Relaxed);
+        metrics::wrote(lane, requests, took);
     }
 
     /// Takes requests about a lease whose row somebody else has locked, except
@@ -349,7 +361,7 @@ async fn change(
             for entry in &played.log {
                 metrics::handed_over(entry.event);
             }
-            metrics::wrote("change", asked, started.elapsed());
+            lanes.wrote("change", asked, started.elapsed());
             answer(lanes, batch, played, now);
             Ok(())
         }
