@@ -117,9 +117,12 @@ async fn the_command_knows_its_tenure_and_not_the_token() {
 async fn signals_are_passed_on_and_term_ends_when_the_command_did() {
     let served = Served::start().await;
     let (path, text) = file(&served, "heard");
+    // It waits, and starts nothing meanwhile: some shells lose a signal that comes
+    // while they start a program.
     let script = format!(
         "trap 'echo usr1 >> {text}' USR1; trap 'echo term >> {text}; exit 42' TERM
-         echo ready >> {text}; while :; do sleep 0.05; done"
+         (trap '' USR1; exec sleep 1000) &
+         echo ready >> {text}; while :; do wait; done"
     );
     let arguments = ["signals", "--", "sh", "-c", &script];
     let mut running = Running::start(served.baton(), "hearing", &arguments);
@@ -156,13 +159,14 @@ async fn who_waits_ends_at_once_when_told() {
 async fn a_step_down_lets_the_command_finish_and_the_successor_comes_next() {
     let served = Served::start().await;
     let (path, text) = file(&served, "finished");
+    // It waits, as above.
     let script = format!(
         "trap 'sleep 0.5; echo finished > {text}; exit 0' TERM
-         while :; do sleep 0.05; done"
+         sleep 1000 & wait"
     );
     let arguments = ["handed", "--ttl", "3s", "--", "sh", "-c", &script];
     let mut running = Running::start(served.baton(), "old", &arguments);
-    running.until_living(1);
+    running.until_living(2);
     let lease = "handed".parse().expect("a lease");
     let current = served.client().lease(&lease).await.expect("it is there");
     let ask = StepDownRequest {
