@@ -11,7 +11,7 @@ const PAGES: [name: string, path: string, settled: (page: Page) => Promise<void>
 ];
 
 // The pages that tests ask for in vain, and the WebAssembly that they block.
-test.use({ tolerated: [/Failed to load resource.*(404|ERR_FAILED)/, /Failed to fetch/] });
+test.use({ tolerated: [/Failed to (load resource.*(404|ERR_FAILED)|fetch)/] });
 
 /** What is on the page once its WebAssembly runs, and what stands there without it. */
 const WAYS: [way: string, blocked: boolean][] = [
