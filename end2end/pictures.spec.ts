@@ -42,11 +42,11 @@ test('pictures for the README', async ({ browser }) => {
     baseURL: server.url,
     colorScheme: 'dark',
     viewport: { width: 390, height: 844 },
-    deviceScaleFactor: 2,
+    deviceScaleFactor: 1.5,
     storageState: await desktop.context().storageState(),
   });
   await phone.goto('/leases/fleet.manager/force-release');
   await phone.getByLabel('Why?').fill('Wedged in discovery again: renews, but does nothing');
-  await phone.screenshot({ path: 'pictures/force-release.png' });
+  await phone.screenshot({ path: 'pictures/force-release.png', fullPage: true });
   await server.stop();
 });
