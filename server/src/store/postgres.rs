@@ -472,7 +472,8 @@ impl Transaction for PostgresTransaction {
                 ..(*row).clone()
             })
         };
-        self.written.extend(rows.iter().map(without_payload));
+        let held = rows.iter().filter(|row| row.tenure.is_some());
+        self.written.extend(held.map(without_payload));
         Ok(())
     }
 

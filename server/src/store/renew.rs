@@ -18,20 +18,38 @@ use super::{
 /// Commits a batch of renewals. What would log something (a lapse that is due,
 /// a recovery) goes on to the other lane.
 pub async fn renew(lanes: &Arc<Lanes>, jobs: Vec<Job>) {
-    let left = renew_recalled(lanes, jobs).await;
-    if !left.is_empty() {
+    let left = renew_recalled(lanes, Batch::of(jobs)).await;
+    if !left.jobs.is_empty() {
         renew_locked(lanes, left).await;
+    }
+}
+
+/// Renewals by their leases. Jobs are large, and are not moved for this.
+struct Batch {
+    jobs: Vec<Job>,
+    /// The order of the jobs by their leases, those of one lease as they arrived.
+    order: Vec<usize>,
+    /// The leases, in their order.
+    names: Vec<LeaseName>,
+}
+
+impl Batch {
+    fn of(jobs: Vec<Job>) -> Self {
+        let mut order: Vec<usize> = (0..jobs.len()).collect();
+        order.sort_by(|one, other| jobs[*one].name.cmp(&jobs[*other].name));
+        let mut names: Vec<LeaseName> = order.iter().map(|at| jobs[*at].name.clone()).collect();
+        names.dedup();
+        Self { jobs, order, names }
     }
 }
 
 /// Renews leases whose rows this server remembers. Gives back the jobs that need
 /// their rows locked: those about other leases, whatever is not simply granted, and
 /// all of them if a row is not as it was remembered.
-async fn renew_recalled(lanes: &Arc<Lanes>, jobs: Vec<Job>) -> Vec<Job> {
+async fn renew_recalled(lanes: &Arc<Lanes>, batch: Batch) -> Batch {
     let started = std::time::Instant::now();
-    let (order, names) = sorted(&jobs);
     let reading = async {
-        let Some((mut tx, rows)) = lanes.backend.recall(&names).await? else {
+        let Some((mut tx, rows)) = lanes.backend.recall(&batch.names).await? else {
             return Ok(None);
         };
         let now = tx.now().await?;
@@ -39,44 +57,54 @@ async fn renew_recalled(lanes: &Arc<Lanes>, jobs: Vec<Job>) -> Vec<Job> {
     };
     let (mut tx, rows, now) = match bounded(reading).await {
         Ok(Some(begun)) => begun,
-        Ok(None) => return jobs,
+        Ok(None) => return batch,
         Err(broken) => {
-            give_back(jobs, &broken);
-            return Vec::new();
+            give_back(batch.jobs, &broken);
+            return Batch::of(Vec::new());
         }
     };
-    let (rows, fates) = renew_all(&jobs, &order, Rows::Recalled(rows), now);
-    let as_remembered = match rows.is_empty() {
-        true => Ok(false),
-        false => bounded(tx.renew(&rows)).await,
+    let (rows, fates) = renew_all(&batch, Rows::Recalled(rows), now);
+    let as_remembered = if rows.is_empty() {
+        Ok(false)
+    } else {
+        match bounded(tx.renew(&rows)).await {
+            Err(Broken::NotDone(error)) if lanes.backend.is_lock_timeout(&error) => Ok(false),
+            renewed => renewed,
+        }
     };
     let written = match as_remembered {
         Ok(true) => commit(tx).await,
+        // What comes next must not find its own rows locked.
         Ok(false) => match bounded(tx.undo()).await {
-            Ok(()) => return jobs,
+            Ok(()) => return batch,
             Err(broken) => Err(broken),
         },
-        Err(Broken::NotDone(error)) if lanes.backend.is_lock_timeout(&error) => return jobs,
         Err(broken) => Err(broken),
     };
-    answer(lanes, jobs, fates, written, started, rows.len())
+    Batch::of(answer(
+        lanes,
+        batch.jobs,
+        fates,
+        written,
+        started,
+        rows.len(),
+    ))
 }
 
 /// Renews leases with their rows locked, those that nobody else has locked.
-async fn renew_locked(lanes: &Arc<Lanes>, jobs: Vec<Job>) {
+async fn renew_locked(lanes: &Arc<Lanes>, batch: Batch) {
     let started = std::time::Instant::now();
-    let (order, names) = sorted(&jobs);
     let reading = async {
         let mut tx = lanes.backend.begin().await?;
-        let locked = tx.lock(&names, Lock::Renew, Busy::Skip).await?;
+        let locked = tx.lock(&batch.names, Lock::Renew, Busy::Skip).await?;
         let now = tx.now().await?;
         Ok((tx, locked, now))
     };
     let (mut tx, locked, now) = match bounded(reading).await {
         Ok(read) => read,
-        Err(broken) => return give_back(jobs, &broken),
+        Err(broken) => return give_back(batch.jobs, &broken),
     };
-    let (rows, fates) = renew_all(&jobs, &order, Rows::Locked(locked), now);
+    let (rows, fates) = renew_all(&batch, Rows::Locked(locked), now);
     let written = if rows.is_empty() {
         bounded(tx.undo()).await
     } else {
@@ -85,19 +113,9 @@ async fn renew_locked(lanes: &Arc<Lanes>, jobs: Vec<Job>) {
             Err(broken) => Err(broken),
         }
     };
-    for job in answer(lanes, jobs, fates, written, started, rows.len()) {
+    for job in answer(lanes, batch.jobs, fates, written, started, rows.len()) {
         lanes.aside(job.name.clone(), vec![job]);
     }
-}
-
-/// The order of jobs by their leases, those of one lease as they arrived, and the
-/// leases. Jobs are large, and are not moved for this.
-fn sorted(jobs: &[Job]) -> (Vec<usize>, Vec<LeaseName>) {
-    let mut order: Vec<usize> = (0..jobs.len()).collect();
-    order.sort_by(|one, other| jobs[*one].name.cmp(&jobs[*other].name));
-    let mut names: Vec<LeaseName> = order.iter().map(|at| jobs[*at].name.clone()).collect();
-    names.dedup();
-    (order, names)
 }
 
 /// Answers what was decided, and gives back what was not.
@@ -151,15 +169,10 @@ enum Fate {
     Changes,
 }
 
-/// Plays renewals, sorted by name as `order` has them. Gives the rows to write,
-/// one for each lease, and the fate of each job. By rows that are only remembered
-/// nobody is refused anything.
-fn renew_all(
-    jobs: &[Job],
-    order: &[usize],
-    rows: Rows,
-    now: Timestamp,
-) -> (Vec<Arc<LeaseRow>>, Vec<Fate>) {
+/// Plays a batch. Gives the rows to write, one for each lease, and the fate of each
+/// job. By rows that are only remembered nobody is refused anything.
+fn renew_all(batch: &Batch, rows: Rows, now: Timestamp) -> (Vec<Arc<LeaseRow>>, Vec<Fate>) {
+    let Batch { jobs, order, .. } = batch;
     let (mut known, busy, recalled) = match rows {
         Rows::Recalled(rows) => (rows, HashSet::new(), true),
         Rows::Locked(locked) => (locked.rows, locked.busy.into_iter().collect(), false),
@@ -177,23 +190,20 @@ fn renew_all(
         if row.is_none() && (recalled || busy.contains(name)) {
             continue;
         }
-        let mut decided = Vec::with_capacity(part.len());
+        let mut granted = 0;
         for at in part {
-            decided.push(if row.as_ref().is_some_and(|row| would_log(row, now)) {
+            fates[*at] = if row.as_ref().is_some_and(|row| would_log(row, now)) {
                 Fate::Changes
             } else {
-                Fate::Answered(renew_one(&mut row, &jobs[*at], now))
-            });
+                let answer = renew_one(&mut row, &jobs[*at], now);
+                granted += usize::from(answer.is_ok());
+                Fate::Answered(answer)
+            };
         }
-        let granted = |fate: &Fate| matches!(fate, Fate::Answered(Ok(_)));
-        if recalled && !decided.iter().all(granted) {
-            continue;
-        }
-        if decided.iter().any(granted) {
+        if recalled && granted < part.len() {
+            part.iter().for_each(|at| fates[*at] = Fate::Left);
+        } else if granted > 0 {
             rows.extend(row);
-        }
-        for (at, fate) in part.iter().zip(decided) {
-            fates[*at] = fate;
         }
     }
     (rows, fates)
