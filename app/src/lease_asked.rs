@@ -76,14 +76,7 @@ impl LeaseAsked {
     /// Reads the address, asking `get` for each field of the query. What cannot
     /// be read is taken as not said.
     pub fn read(lease: LeaseName, get: impl Fn(&str) -> Option<String>) -> Self {
-        let at = |field| get(field).as_deref().and_then(read_moment);
-        let last = get("last").and_then(|last| SPANS.iter().find(|span| span.1 == last).copied());
-        let window = match (last, at("from"), at("to")) {
-            (Some(span), _, _) => Window::Last(span.0),
-            (None, Some(from), to) if to.is_none_or(|to| from < to) => Window::Between(from, to),
-            _ => Window::Newest,
-        };
-        let after = get("after").and_then(|seq| seq.parse().ok());
+        let Understood { window, after, .. } = Understood::of(get);
         Self {
             lease,
             window,
@@ -94,36 +87,7 @@ impl LeaseAsked {
     /// What the address says and [`Self::read`] takes as not said: each field, and
     /// what is wrong with it.
     pub fn misread(get: impl Fn(&str) -> Option<String>) -> Vec<(&'static str, String)> {
-        let said = |field| get(field).filter(|said| !said.is_empty());
-        let mut wrong = Vec::new();
-        if let Some(last) = said("last")
-            && !SPANS.iter().any(|span| span.1 == last)
-        {
-            let spans = SPANS.map(|span| span.1).join(", ");
-            wrong.push(("last", format!("`{last}` is none of {spans}")));
-        }
-        for field in ["from", "to"] {
-            if let Some(time) = said(field)
-                && read_moment(&time).is_none()
-            {
-                let why = format!("`{time}` is not a time such as 2026-11-29T02:14");
-                wrong.push((field, why));
-            }
-        }
-        let at = |field| said(field).as_deref().and_then(read_moment);
-        match (at("from"), at("to")) {
-            (Some(from), Some(to)) if from >= to => {
-                wrong.push(("to", format!("{to} is not after {from}")));
-            }
-            (None, Some(_)) => wrong.push(("to", "needs a `from` that it ends".to_owned())),
-            _ => {}
-        }
-        if let Some(after) = said("after")
-            && after.parse::<u64>().is_err()
-        {
-            wrong.push(("after", format!("`{after}` is not the number of an entry")));
-        }
-        wrong
+        Understood::of(get).wrong
     }
 
     /// The address that says this.
@@ -150,6 +114,62 @@ impl LeaseAsked {
         Self {
             window,
             ..self.clone()
+        }
+    }
+}
+
+/// What an address says, and what is wrong with the rest of it.
+struct Understood {
+    window: Window,
+    after: Option<u64>,
+    wrong: Vec<(&'static str, String)>,
+}
+
+impl Understood {
+    fn of(get: impl Fn(&str) -> Option<String>) -> Self {
+        let said = |field| get(field).filter(|said| !said.is_empty());
+        let mut wrong = Vec::new();
+        let last = said("last").and_then(|last| {
+            let span = SPANS.iter().find(|span| span.1 == last);
+            if span.is_none() {
+                let spans = SPANS.map(|span| span.1).join(", ");
+                wrong.push(("last", format!("`{last}` is none of {spans}")));
+            }
+            span
+        });
+        let mut moment = |field| {
+            let time = said(field)?;
+            let at = read_moment(&time);
+            if at.is_none() {
+                let why = format!("`{time}` is not a time such as 2026-11-29T02:14");
+                wrong.push((field, why));
+            }
+            at
+        };
+        let (from, to) = (moment("from"), moment("to"));
+        match (from, to) {
+            (Some(from), Some(to)) if from >= to => {
+                wrong.push(("to", format!("{to} is not after {from}")));
+            }
+            (None, Some(_)) => wrong.push(("to", "needs a `from` that it ends".to_owned())),
+            _ => {}
+        }
+        let window = match (last, from, to) {
+            (Some(span), _, _) => Window::Last(span.0),
+            (None, Some(from), to) if to.is_none_or(|to| from < to) => Window::Between(from, to),
+            _ => Window::Newest,
+        };
+        let after = said("after").and_then(|after| {
+            let seq = after.parse().ok();
+            if seq.is_none() {
+                wrong.push(("after", format!("`{after}` is not the number of an entry")));
+            }
+            seq
+        });
+        Self {
+            window,
+            after,
+            wrong,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Actor, Order, Timestamp};
+use crate::{Actor, Order, Timestamp, Trailer};
 
 macro_rules! events {
     ($($(#[$doc:meta])* $variant:ident = $text:literal,)*) => {
@@ -194,23 +194,5 @@ pub struct AccessPage {
     pub now: Timestamp,
 }
 
-/// What ends an export of the access log: one that has none was cut.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct AccessTrailer {
-    /// What was asked for; empty if it is the whole log.
-    pub filter: AccessQuery,
-    /// How many entries came before.
-    pub count: u64,
-    /// The first one's `seq`.
-    pub first_seq: Option<u64>,
-    /// The last one's.
-    pub last_seq: Option<u64>,
-    /// The last one's hash.
-    pub last_hash: Option<String>,
-    /// The log's last `seq` when the export began: it goes up to there.
-    pub head_seq: u64,
-    /// The hash of that entry.
-    pub head_hash: String,
-    /// The database's time when the export began.
-    pub now: Timestamp,
-}
+/// What ends an export of the access log.
+pub type AccessTrailer = Trailer<AccessQuery>;

@@ -114,9 +114,9 @@ impl ExportQuery {
 
 /// What ends an export: one that has no trailer was cut.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ExportTrailer {
+pub struct Trailer<F> {
     /// What was asked for; empty if it is the whole log.
-    pub filter: HandoverQuery,
+    pub filter: F,
     /// How many entries came before.
     pub count: u64,
     /// The first one's `seq`.
@@ -133,10 +133,13 @@ pub struct ExportTrailer {
     pub now: Timestamp,
 }
 
+/// What ends an export of the history.
+pub type ExportTrailer = Trailer<HandoverQuery>;
+
 /// The last line of an export in JSON Lines.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct TrailerLine {
+pub struct TrailerLine<F = HandoverQuery> {
     /// The trailer.
-    pub trailer: ExportTrailer,
+    pub trailer: Trailer<F>,
 }

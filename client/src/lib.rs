@@ -40,7 +40,7 @@ pub use answers::{
     Checked, Event, Forgot, HandoverPage, LeasePage, RenewalResult, Renewed, Snapshot, TimeEvent,
 };
 pub use blank::is_blank;
-pub use export::{ExportFormat, ExportQuery, ExportTrailer, TrailerLine};
+pub use export::{ExportFormat, ExportQuery, ExportTrailer, Trailer, TrailerLine};
 pub use handover::{Handover, HandoverEvent};
 pub use inquiry::{
     AtQuery, ForcedBy, Found, Gap, LeaseAt, Report, ReportQuery, Tenure, TenurePage, TenureQuery,

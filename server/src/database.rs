@@ -218,11 +218,19 @@ impl Database {
     }
 }
 
+/// Whether the database gave an answer that Baton did not write.
+pub fn is_undecodable(error: &sqlx::Error) -> bool {
+    matches!(
+        error,
+        sqlx::Error::Decode(_) | sqlx::Error::ColumnDecode { .. }
+    )
+}
+
 /// Whether the database answers, and what it keeps cannot be read: what is there was
 /// not written by Baton, or the file or the disk is damaged.
 pub fn is_damage(error: &sqlx::Error) -> bool {
     match error {
-        sqlx::Error::Decode(_) | sqlx::Error::ColumnDecode { .. } => true,
+        error if is_undecodable(error) => true,
         sqlx::Error::Database(error) => {
             let code = error.code().unwrap_or_default();
             // PostgreSQL: data and index corrupted, an error in reading a file, a

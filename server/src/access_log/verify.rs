@@ -2,8 +2,7 @@
 //! moved. Its entries are about nothing that could be held against them, so it is
 //! the chain alone.
 
-use baton_client::{AccessEntry, AccessQuery, AccessTrailer, Timestamp};
-use serde::Deserialize;
+use baton_client::{AccessEntry, AccessQuery, AccessTrailer, Timestamp, TrailerLine};
 
 use crate::{
     audit::{Fault, Link, Linked, Links, Machine, strictly},
@@ -72,15 +71,10 @@ pub enum AccessLine {
 /// # Errors
 /// It is neither; in words.
 pub fn read_line(line: &str) -> Result<AccessLine, String> {
-    #[derive(Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct Last {
-        trailer: AccessTrailer,
-    }
     match strictly(line) {
         Ok(entry) => Ok(AccessLine::Entry(Box::new(entry))),
-        Err(why) => match serde_json::from_str::<Last>(line) {
-            Ok(Last { trailer }) => Ok(AccessLine::Trailer(Box::new(trailer))),
+        Err(why) => match serde_json::from_str(line) {
+            Ok(TrailerLine { trailer }) => Ok(AccessLine::Trailer(Box::new(trailer))),
             Err(_) => Err(why),
         },
     }

@@ -50,7 +50,7 @@ use baton_client::{
 use tokio::{sync::oneshot, time::Instant};
 
 use crate::{
-    database::{Database, POSTGRES_WRITERS, postgres_pool_like},
+    database::{Database, POSTGRES_WRITERS, is_undecodable, postgres_pool_like},
     metrics,
     rules::{LeaseRow, Refusal, Request, view},
 };
@@ -553,14 +553,10 @@ fn ended(moved: Option<&Handover>) -> Ended {
 
 /// A read that failed has done nothing.
 fn read_failed(error: sqlx::Error) -> StoreError {
-    match error {
-        sqlx::Error::Decode(_) | sqlx::Error::ColumnDecode { .. } => {
-            tracing::error!(%error, "the database holds what Baton did not write");
-            StoreError::Internal
-        }
-        error => {
-            tracing::warn!(%error, "the database did not answer");
-            StoreError::Unavailable(Outcome::NotDone)
-        }
+    if is_undecodable(&error) {
+        tracing::error!(%error, "the database holds what Baton did not write");
+        return StoreError::Internal;
     }
+    tracing::warn!(%error, "the database did not answer");
+    StoreError::Unavailable(Outcome::NotDone)
 }

@@ -23,6 +23,7 @@ use tokio::{
 };
 
 use crate::{
+    database::is_undecodable,
     metrics,
     rules::{Blocked, Draft, LeaseRow, Moment, Request},
 };
@@ -298,7 +299,7 @@ fn answer_late(jobs: Vec<Job>) -> Vec<Job> {
 /// Answers everybody in a batch that did not make it.
 pub fn give_back(jobs: Vec<Job>, broken: &Broken) {
     let failure = match broken {
-        Broken::NotDone(error) | Broken::Unknown(error) if is_damage(error) => {
+        Broken::NotDone(error) | Broken::Unknown(error) if is_undecodable(error) => {
             tracing::error!(%error, "a batch of requests met a damaged database");
             Failure::Internal
         }
@@ -315,13 +316,6 @@ pub fn give_back(jobs: Vec<Job>, broken: &Broken) {
     for job in jobs {
         job.reply.send(Err(failure.clone()));
     }
-}
-
-fn is_damage(error: &sqlx::Error) -> bool {
-    matches!(
-        error,
-        sqlx::Error::Decode(_) | sqlx::Error::ColumnDecode { .. }
-    )
 }
 
 /// Bounds what comes before a commit: when it takes too long, nothing happened.

@@ -7,9 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use baton_client::{
-    AccessEntry, AccessQuery, AccessTrailer, ExportTrailer, Handover, HandoverQuery,
-};
+use baton_client::{AccessEntry, AccessQuery, Handover, HandoverQuery, Trailer};
 
 use super::{
     super::{Exit, Failure, progress::Progress},
@@ -56,7 +54,14 @@ impl Reads for Verifier {
     fn read(line: &str) -> Result<Read<Handover>, String> {
         Ok(match read_line(line)? {
             Line::Entry(entry) => Read::Entry(entry),
-            Line::Trailer(trailer) => Read::Ending((*trailer).into()),
+            Line::Trailer(trailer) => {
+                let after = trailer.filter.after;
+                let all = HandoverQuery {
+                    after,
+                    ..HandoverQuery::default()
+                };
+                Read::Ending(Ending::of(*trailer, after, &all))
+            }
         })
     }
 }
@@ -65,50 +70,33 @@ impl Reads for AccessVerifier {
     fn read(line: &str) -> Result<Read<AccessEntry>, String> {
         Ok(match read_access_line(line)? {
             AccessLine::Entry(entry) => Read::Entry(entry),
-            AccessLine::Trailer(trailer) => Read::Ending((*trailer).into()),
+            AccessLine::Trailer(trailer) => {
+                let after = trailer.filter.after;
+                let all = AccessQuery {
+                    after,
+                    ..AccessQuery::default()
+                };
+                Read::Ending(Ending::of(*trailer, after, &all))
+            }
         })
     }
 }
 
-impl From<ExportTrailer> for Ending {
-    fn from(trailer: ExportTrailer) -> Self {
-        let all = HandoverQuery {
-            after: trailer.filter.after,
-            ..HandoverQuery::default()
-        };
-        Self {
-            filtered: trailer.filter != all,
-            after: trailer.filter.after.unwrap_or(0),
-            count: trailer.count,
-            first_seq: trailer.first_seq,
-            last_seq: trailer.last_seq,
-            last_hash: trailer.last_hash,
-            head_seq: trailer.head_seq,
-            head_hash: trailer.head_hash,
-        }
-    }
-}
-
-impl From<AccessTrailer> for Ending {
-    fn from(trailer: AccessTrailer) -> Self {
-        let all = AccessQuery {
-            after: trailer.filter.after,
-            ..AccessQuery::default()
-        };
-        Self {
-            filtered: trailer.filter != all,
-            after: trailer.filter.after.unwrap_or(0),
-            count: trailer.count,
-            first_seq: trailer.first_seq,
-            last_seq: trailer.last_seq,
-            last_hash: trailer.last_hash,
-            head_seq: trailer.head_seq,
-            head_hash: trailer.head_hash,
-        }
-    }
-}
-
 impl Ending {
+    /// `all` asks for everything after a `seq`, if after one.
+    fn of<F: PartialEq>(trailer: Trailer<F>, after: Option<u64>, all: &F) -> Self {
+        Self {
+            filtered: trailer.filter != *all,
+            after: after.unwrap_or(0),
+            count: trailer.count,
+            first_seq: trailer.first_seq,
+            last_seq: trailer.last_seq,
+            last_hash: trailer.last_hash,
+            head_seq: trailer.head_seq,
+            head_hash: trailer.head_hash,
+        }
+    }
+
     /// Holds it against what came before it in its file.
     fn check(&self, tally: &Tally) -> Result<(), String> {
         tally.fits(
