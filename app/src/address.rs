@@ -174,7 +174,7 @@ impl Asked {
     pub fn events(&self, seq: u64) -> String {
         let query = self.query();
         let mut href = format!(
-            "/api/v1/events?after={seq}&limit={PAGE_DEFAULT}&sort={}",
+            "/api/v1/events?after={seq}&handovers=page&limit={PAGE_DEFAULT}&sort={}",
             sort_word(self.sort)
         );
         let mut say = |field: &str, value: Option<&str>| {
@@ -294,7 +294,7 @@ mod tests {
         );
         assert_eq!(
             asked.events(7),
-            "/api/v1/events?after=7&limit=100&sort=expires&search=a%26b%3D%C3%BC%2F&state=lapsed&cursor=x_1"
+            "/api/v1/events?after=7&handovers=page&limit=100&sort=expires&search=a%26b%3D%C3%BC%2F&state=lapsed&cursor=x_1"
         );
         assert_eq!(asked.query().state, Some(LeaseState::Lapsed));
     }

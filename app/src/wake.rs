@@ -177,6 +177,7 @@ impl Page for LeasePage {
             ("prefix", name),
             ("sort", "name"),
             ("limit", "1"),
+            ("handovers", "prefix"),
         ];
         format!("/api/v1/events{}", query_of(fields))
     }

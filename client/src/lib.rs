@@ -51,8 +51,9 @@ pub use names::{Generation, HolderId, LeaseName, NameError};
 pub use people::{Actor, Role};
 pub use problem::{Code, Ended, FieldError, Outcome, Problem};
 pub use requests::{
-    Acquire, BarWhom, CheckQuery, EventsQuery, ForceRelease, Forget, HandoverQuery, LeaseQuery,
-    LeaseSort, Order, Protect, Reason, Release, Renew, Renewal, Renewals, StepDownRequest,
+    Acquire, BarWhom, CheckQuery, EventHandovers, EventsQuery, ForceRelease, Forget, HandoverQuery,
+    LeaseQuery, LeaseSort, Order, Protect, Reason, Release, Renew, Renewal, Renewals,
+    StepDownRequest,
 };
 pub use time::{Timestamp, TimestampError};
 

@@ -296,6 +296,24 @@ pub struct EventsQuery {
     /// The `seq` after which to go on, as the header `Last-Event-ID`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<u64>,
+    /// Which entries of the log are sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handovers: Option<EventHandovers>,
+}
+
+/// Which entries of the log a stream of events carries.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EventHandovers {
+    /// Every one.
+    #[default]
+    All,
+    /// Those of leases with the `prefix` that was asked for, and those of no
+    /// lease.
+    Prefix,
+    /// Of the leases on the page, and of each only the last: when it changed, and
+    /// when it came onto the page. They have no event id, and are in no order.
+    Page,
 }
 
 impl EventsQuery {

@@ -81,6 +81,7 @@ fn events_query(filter: LeaseFilterArgs, after: Option<u64>) -> EventsQuery {
         limit: filter.limit,
         cursor: filter.cursor,
         after,
+        handovers: None,
     }
 }
 

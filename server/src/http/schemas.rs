@@ -250,6 +250,12 @@ fn requests() -> Value {
         "EventsQuery": object(&[], {
             let mut query = lease_query();
             query["after"] = any_number();
+            query["handovers"] = described(
+                json!({ "type": "string", "enum": ["all", "prefix", "page"], "default": "all" }),
+                "Which entries of the log are sent: every one; those of leases with the `prefix` \
+                 and of none; or of each lease on the page the last, when it changed or came onto \
+                 the page (these have no event id, and are in no order)",
+            );
             query
         }),
         "HandoverQuery": object(&[], {

@@ -34,7 +34,9 @@ pub async fn events(call: Call) -> Answer {
     // A browser that comes back sends the header; it is newer than the query.
     let after = last_event_id(&call.headers)?.or(query.after);
     let hub = call.site.store().hub().clone();
-    let sent = hub.subscribe(query.leases(), after).await?;
+    let sent = hub
+        .subscribe(query.leases(), query.handovers.unwrap_or_default(), after)
+        .await?;
     let events = ReceiverStream::new(sent)
         .map(event)
         .take_until(no_longer_allowed(call));

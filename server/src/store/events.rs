@@ -16,8 +16,8 @@ use std::{
 };
 
 use baton_client::{
-    Handover, HandoverQuery, Lease, LeaseName, LeasePage, LeaseQuery, Order, Snapshot, TimeEvent,
-    Timestamp,
+    EventHandovers, Handover, HandoverQuery, Lease, LeaseName, LeasePage, LeaseQuery, Order,
+    Snapshot, TimeEvent, Timestamp,
     limits::{EVENTS_BEHIND_MAX, PAGE_MAX},
 };
 use tokio::{
@@ -44,6 +44,9 @@ const RENEWALS_APART: Duration = Duration::from_millis(990);
 /// How far a slow reader may fall behind before its stream ends. It comes back
 /// and goes on where it was.
 const BACKLOG: usize = 4_096;
+/// How long a page rests for each lease of which there was news when it was read:
+/// when thousands change hands at once, its readers get this much and no more.
+const REST: Duration = Duration::from_millis(10);
 /// How much is on its way to one reader.
 const IN_FLIGHT: usize = 64;
 
@@ -71,6 +74,14 @@ impl Sent {
     }
 }
 
+/// A new entry of the log.
+#[derive(Debug, Clone)]
+struct Logged {
+    seq: u64,
+    lease: Option<LeaseName>,
+    sent: Sent,
+}
+
 /// A change of a lease on a page, found when the page was read for the
 /// `reading`-th time. Times would not do, for a clock may go back.
 #[derive(Debug, Clone)]
@@ -82,12 +93,12 @@ struct Change {
 /// The middle of all that watch.
 pub struct Hub {
     backend: Arc<dyn Backend>,
-    log: broadcast::Sender<(u64, Sent)>,
+    log: broadcast::Sender<Logged>,
     /// Up to here the log was sent on. Moves before the entries are sent, so
     /// that whoever listens first and then looks here knows what it may miss.
     sent_on: AtomicU64,
     time: broadcast::Sender<Sent>,
-    pages: Mutex<HashMap<LeaseQuery, Weak<Page>>>,
+    pages: Mutex<HashMap<Shown, Weak<Page>>>,
     /// The log grew.
     grew: Arc<Notify>,
     stop: CancellationToken,
@@ -168,7 +179,8 @@ impl Hub {
             let Some(end) = entries.last() else { break };
             for entry in &entries {
                 if let Some(sent) = Sent::new(Some(entry.seq), "handover", entry) {
-                    drop(self.log.send((entry.seq, sent)));
+                    let (seq, lease) = (entry.seq, entry.lease.clone());
+                    drop(self.log.send(Logged { seq, lease, sent }));
                 }
             }
             *last = end.seq;
@@ -177,20 +189,26 @@ impl Hub {
         Ok((now, head.seq))
     }
 
-    /// Starts a stream for a reader of the leases that `query` selects, who has
-    /// seen the log up to `after`.
+    /// Starts a stream for a reader of the leases that `query` selects and of these
+    /// `handovers`, who has seen the log up to `after`.
     ///
     /// # Errors
     /// The cursor is not of this list, or the database does not answer.
     pub async fn subscribe(
         self: &Arc<Self>,
         query: LeaseQuery,
+        handovers: EventHandovers,
         after: Option<u64>,
     ) -> Result<mpsc::Receiver<Sent>, ListError> {
+        let lasts = handovers == EventHandovers::Page;
         // First listen, then read: nothing falls between.
-        let log = self.log.subscribe();
+        let log = (!lasts).then(|| self.log.subscribe());
         let time = self.time.subscribe();
-        let page = self.page(query);
+        let prefix = match handovers {
+            EventHandovers::Prefix => query.prefix.clone(),
+            EventHandovers::All | EventHandovers::Page => None,
+        };
+        let page = self.page(Shown { query, lasts });
         let changes = page.changes.subscribe();
         let sent_on = self.sent_on.load(Ordering::SeqCst);
         let (snapshot, reading) = page.snapshot(sent_on).await?;
@@ -198,9 +216,10 @@ impl Hub {
         let reader = Reader {
             hub: self.clone(),
             log,
+            prefix,
             time,
             changes,
-            _page: page,
+            page,
             to,
             _counted: Viewer::enter(),
         };
@@ -208,19 +227,19 @@ impl Hub {
         Ok(stream)
     }
 
-    fn page(self: &Arc<Self>, query: LeaseQuery) -> Arc<Page> {
+    fn page(self: &Arc<Self>, shown: Shown) -> Arc<Page> {
         let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
         pages.retain(|_, page| page.strong_count() > 0);
-        if let Some(page) = pages.get(&query).and_then(Weak::upgrade) {
+        if let Some(page) = pages.get(&shown).and_then(Weak::upgrade) {
             return page;
         }
         let page = Arc::new(Page {
-            query: query.clone(),
+            shown: shown.clone(),
             backend: self.backend.clone(),
             changes: broadcast::Sender::new(BACKLOG),
             seen: tokio::sync::Mutex::default(),
         });
-        pages.insert(query, Arc::downgrade(&page));
+        pages.insert(shown, Arc::downgrade(&page));
         tokio::spawn(Page::follow(
             Arc::downgrade(&page),
             self.grew.clone(),
@@ -241,9 +260,17 @@ fn page_after(seq: u64) -> super::statement::Statement {
     history::handovers(&query).unwrap_or_default()
 }
 
+/// What a page shows.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Shown {
+    query: LeaseQuery,
+    /// With the last entry of each lease that changed or came.
+    lasts: bool,
+}
+
 /// A page of leases that at least one reader looks at.
 struct Page {
-    query: LeaseQuery,
+    shown: Shown,
     backend: Arc<dyn Backend>,
     changes: broadcast::Sender<Change>,
     seen: tokio::sync::Mutex<Option<Seen>>,
@@ -256,9 +283,11 @@ struct Seen {
     now: Timestamp,
     seq: u64,
     read: Instant,
-    /// What readers were last told of each lease, and when.
-    told: HashMap<LeaseName, (LeaseRow, Instant)>,
+    told: Told,
 }
+
+/// What readers were last told of each lease, and when.
+type Told = HashMap<LeaseName, (LeaseRow, Instant)>;
 
 impl Page {
     /// Reads the page again and again, as long as somebody looks at it.
@@ -271,9 +300,13 @@ impl Page {
             }
             let Some(page) = page.upgrade() else { return };
             let mut seen = page.seen.lock().await;
-            if let Err(ListError::Store(error)) = page.read(&mut seen).await {
+            let read = page.read(&mut seen).await;
+            drop(seen);
+            drop(page);
+            match read {
+                Ok(news) => tokio::time::sleep(POLL.min(REST * news)).await,
                 // Readers notice by the lack of `time`.
-                tracing::debug!(?error, "a page of leases could not be read");
+                Err(error) => tracing::debug!(?error, "a page of leases could not be read"),
             }
         }
     }
@@ -300,9 +333,10 @@ impl Page {
         Ok((snapshot, seen.reading))
     }
 
-    /// Reads the page and tells its readers what changed.
-    async fn read(&self, seen: &mut Option<Seen>) -> Result<(), ListError> {
-        let (rows, now, seq) = read_rows(&*self.backend, &self.query).await?;
+    /// Reads the page and tells its readers what changed; of how many leases there
+    /// was news.
+    async fn read(&self, seen: &mut Option<Seen>) -> Result<u32, ListError> {
+        let (rows, now, seq) = read_rows(&*self.backend, &self.shown.query).await?;
         let read = Instant::now();
         let reading = seen.as_ref().map_or(0, |seen| seen.reading) + 1;
         let mut told = seen.take().map(|seen| seen.told);
@@ -311,23 +345,27 @@ impl Page {
                 .map(|row| (row.name.clone(), (row.clone(), read)))
                 .collect()
         });
-        let present: HashSet<&LeaseName> = rows.iter().map(|row| &row.name).collect();
-        known.retain(|name, _| {
-            let stays = present.contains(name);
-            if !stays {
-                let gone = serde_json::json!({ "lease": name, "gone": true });
-                self.tell(reading, &gone);
-            }
-            stays
-        });
+        let mut news = self.tell_gone(reading, known, &rows);
+        let mut changed = Vec::new();
+        let mut logged = Vec::new();
         for row in &rows {
-            let tell = known
-                .get(&row.name)
-                .is_none_or(|(before, at)| is_news(before, row, at.elapsed()));
-            if tell {
-                self.tell(reading, &view(row, now));
-                known.insert(row.name.clone(), (row.clone(), read));
+            let before = known.get(&row.name);
+            if before.is_none_or(|(before, _)| is_logged(before, row)) {
+                logged.push(&row.name);
+            } else if !before.is_some_and(|(before, at)| is_renewed(before, row, at.elapsed())) {
+                continue;
             }
+            changed.push(row);
+        }
+        news += logged.len() as u32;
+        if self.shown.lasts {
+            for entry in last_entries(&*self.backend, logged.into_iter(), 0).await? {
+                self.tell(reading, Sent::new(None, "handover", &entry));
+            }
+        }
+        for row in changed {
+            self.tell(reading, Sent::new(None, "lease", &view(row, now)));
+            known.insert(row.name.clone(), (row.clone(), read));
         }
         *seen = Some(Seen {
             reading,
@@ -337,43 +375,81 @@ impl Page {
             seq,
             read,
         });
-        Ok(())
+        Ok(news)
     }
 
-    fn tell(&self, reading: u64, data: &impl serde::Serialize) {
-        if let Some(sent) = Sent::new(None, "lease", data) {
+    /// Tells which leases are no longer on the page, and how many they are.
+    fn tell_gone(&self, reading: u64, known: &mut Told, rows: &[LeaseRow]) -> u32 {
+        let present: HashSet<&LeaseName> = rows.iter().map(|row| &row.name).collect();
+        let mut gone = 0;
+        known.retain(|name, _| {
+            let stays = present.contains(name);
+            if !stays {
+                gone += 1;
+                let data = serde_json::json!({ "lease": name, "gone": true });
+                self.tell(reading, Sent::new(None, "lease", &data));
+            }
+            stays
+        });
+        gone
+    }
+
+    fn tell(&self, reading: u64, sent: Option<Sent>) {
+        if let Some(sent) = sent {
             drop(self.changes.send(Change { reading, sent }));
         }
     }
 }
 
-/// Whether readers who know `before` are to be told of `row` now. What the log
-/// speaks of is always news; renewals are coalesced.
-fn is_news(before: &LeaseRow, row: &LeaseRow, since: Duration) -> bool {
+/// The last entry of each of these leases, if it is after `after`.
+async fn last_entries(
+    backend: &dyn Backend,
+    leases: impl ExactSizeIterator<Item = &LeaseName>,
+    after: u64,
+) -> Result<Vec<Handover>, ListError> {
+    if leases.len() == 0 {
+        return Ok(Vec::new());
+    }
+    let read = async {
+        let mut reading = backend.read().await?;
+        reading.handovers(history::last_of(leases)).await
+    };
+    let mut entries = in_time(read).await.map_err(read_failed)?;
+    entries.retain(|entry| entry.seq > after);
+    Ok(entries)
+}
+
+/// Whether readers who know `before` are to be told of `row` now because of what
+/// the log speaks of.
+fn is_logged(before: &LeaseRow, row: &LeaseRow) -> bool {
     // Not by `changed_at`: after a clock stepped back, it stands still.
     let lapsed = |row: &LeaseRow| row.tenure.as_ref().is_some_and(|tenure| tenure.lapsed);
-    if Rebuilt::from(before) != Rebuilt::from(row)
+    Rebuilt::from(before) != Rebuilt::from(row)
         || before.blocked != row.blocked
         || lapsed(before) != lapsed(row)
-    {
-        return true;
-    }
+}
+
+/// Whether they are to be told that it was renewed: these are coalesced.
+fn is_renewed(before: &LeaseRow, row: &LeaseRow, since: Duration) -> bool {
     let renewal = |row: &LeaseRow| {
         row.tenure.as_ref().map(|tenure| {
             let status = tenure.status.as_ref().map(|status| status.get().to_owned());
             (tenure.renewed_at, tenure.expires_at, status)
         })
     };
-    renewal(before) != renewal(row) && since >= RENEWALS_APART
+    since >= RENEWALS_APART && renewal(before) != renewal(row)
 }
 
 /// One who watches.
 struct Reader {
     hub: Arc<Hub>,
-    log: broadcast::Receiver<(u64, Sent)>,
+    /// `None` who hears of the log through the page.
+    log: Option<broadcast::Receiver<Logged>>,
+    /// Only of leases whose names begin so, and of none.
+    prefix: Option<String>,
     time: broadcast::Receiver<Sent>,
     changes: broadcast::Receiver<Change>,
-    _page: Arc<Page>,
+    page: Arc<Page>,
     to: mpsc::Sender<Sent>,
     _counted: Viewer,
 }
@@ -397,22 +473,27 @@ impl Reader {
         after: Option<u64>,
     ) -> Result<(), Gone> {
         let mut last = snapshot.seq;
-        if let Some(after) = after {
-            self.catch_up(after, last).await?;
+        match after {
+            Some(after) if self.log.is_some() => self.catch_up(after, last).await?,
+            Some(after) => self.send_lasts(&snapshot.items, after).await?,
+            None => {}
         }
         self.send(Sent::new(Some(last), "snapshot", &snapshot))
             .await?;
         drop(snapshot);
         loop {
             let sent = tokio::select! {
-                entry = self.log.recv() => match entry {
-                    Ok((entry, sent)) if entry > last => {
-                        last = entry;
-                        sent
+                logged = next_of(&mut self.log) => {
+                    let Logged { seq, lease, sent } = logged?;
+                    if seq <= last {
+                        continue;
                     }
-                    Ok(_) => continue,
-                    Err(_) => return Err(Gone),
-                },
+                    last = seq;
+                    if !self.wants(lease.as_ref()) {
+                        continue;
+                    }
+                    sent
+                }
                 change = self.changes.recv() => match change {
                     Ok(change) if change.reading > reading => change.sent,
                     Ok(_) => continue,
@@ -447,9 +528,33 @@ impl Reader {
             }
             for entry in entries.iter().take_while(|entry| entry.seq <= head) {
                 next = entry.seq;
-                self.send(Sent::new(Some(entry.seq), "handover", entry))
-                    .await?;
+                if self.wants(entry.lease.as_ref()) {
+                    self.send(Sent::new(Some(entry.seq), "handover", entry))
+                        .await?;
+                }
             }
+        }
+        Ok(())
+    }
+
+    /// Whether entries of this lease are asked for.
+    fn wants(&self, lease: Option<&LeaseName>) -> bool {
+        match (&self.prefix, lease) {
+            (Some(prefix), Some(lease)) => lease.as_str().starts_with(prefix),
+            _ => true,
+        }
+    }
+
+    /// Sends what happened last to each of these, after `after`.
+    async fn send_lasts(&mut self, leases: &[Lease], after: u64) -> Result<(), Gone> {
+        let names = leases.iter().map(|lease| &lease.lease);
+        let read = last_entries(&*self.page.backend, names, after).await;
+        let entries = read.map_err(|error| {
+            tracing::warn!(?error, "a reader of events could not catch up");
+            Gone
+        })?;
+        for entry in entries {
+            self.send(Sent::new(None, "handover", &entry)).await?;
         }
         Ok(())
     }
@@ -467,6 +572,14 @@ impl Reader {
     async fn send(&mut self, sent: Option<Sent>) -> Result<(), Gone> {
         let sent = sent.ok_or(Gone)?;
         self.to.send(sent).await.map_err(|_| Gone)
+    }
+}
+
+/// The next entry, for who listens to the log.
+async fn next_of(log: &mut Option<broadcast::Receiver<Logged>>) -> Result<Logged, Gone> {
+    match log {
+        Some(log) => log.recv().await.map_err(|_| Gone),
+        None => std::future::pending().await,
     }
 }
 

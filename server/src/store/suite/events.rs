@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use baton_client::{Event, Snapshot};
+use baton_client::{Event, EventHandovers, LeaseSort, Snapshot};
 use tokio::sync::mpsc;
 
 use super::{ask::*, *};
@@ -14,6 +14,8 @@ on_both_databases![
     a_stream_that_begins_at_any_time_has_every_entry_after_its_snapshot,
     renewals_are_told_at_most_once_a_second,
     what_no_longer_matches_is_gone,
+    only_entries_under_a_prefix_are_sent,
+    of_a_page_only_its_leases_last_entries_are_sent,
     who_is_too_far_away_starts_anew,
     streams_end_when_the_server_stops,
 ];
@@ -26,7 +28,16 @@ struct Watcher {
 
 impl Watcher {
     async fn start(store: &Store, query: LeaseQuery, after: Option<u64>) -> Self {
-        let stream = store.hub().subscribe(query, after).await;
+        Self::of(store, query, EventHandovers::All, after).await
+    }
+
+    async fn of(
+        store: &Store,
+        query: LeaseQuery,
+        handovers: EventHandovers,
+        after: Option<u64>,
+    ) -> Self {
+        let stream = store.hub().subscribe(query, handovers, after).await;
         Self {
             stream: stream.expect("the database answers"),
             id: after.unwrap_or_default(),
@@ -209,6 +220,60 @@ async fn what_no_longer_matches_is_gone(database: TestDatabase) {
             _ => None,
         })
         .await;
+}
+
+async fn only_entries_under_a_prefix_are_sent(database: TestDatabase) {
+    let store = database.store().await;
+    for lease in ["db.main", "web", "db.replica", "web.2"] {
+        store.take(lease, "a").await;
+    }
+    let db = LeaseQuery {
+        prefix: Some("db.".into()),
+        ..LeaseQuery::default()
+    };
+    let mut watcher = Watcher::of(&store, db, EventHandovers::Prefix, Some(0)).await;
+    // What was missed, and what comes.
+    for lease in ["web.3", "db.main.2"] {
+        store.take(lease, "a").await;
+    }
+    assert_eq!(entries(&mut watcher, 6).await, [1, 3, 6]);
+}
+
+async fn of_a_page_only_its_leases_last_entries_are_sent(database: TestDatabase) {
+    let store = database.store().await;
+    for lease in ["a", "b", "c", "d"] {
+        store.take(lease, "x").await;
+    }
+    store.ask("b", release("x", 1)).await.expect("is held");
+    let first_two = LeaseQuery {
+        sort: Some(LeaseSort::Name),
+        limit: Some(2),
+        ..LeaseQuery::default()
+    };
+    // What happened last to each of them after what was seen, and no more.
+    let mut watcher = Watcher::of(&store, first_two, EventHandovers::Page, Some(1)).await;
+    assert_eq!(entries(&mut watcher, 5).await, [5]);
+    let snapshot = watcher.snapshot().await;
+    assert_eq!((snapshot.items.len(), watcher.id), (2, 5));
+
+    // A lease that comes onto the page brings its last entry with it, before
+    // itself; what happens elsewhere is not told.
+    store.take("d2", "x").await;
+    store.take("a2", "x").await;
+    let mut told = Vec::new();
+    watcher
+        .until(|event| {
+            match event {
+                Event::Handover(entry) => told.push(format!("entry {}", entry.seq)),
+                Event::Lease(lease) => told.push(lease.lease.to_string()),
+                Event::Gone(lease) => told.push(format!("{lease} gone")),
+                _ => {}
+            }
+            told.contains(&"a2".to_owned()).then_some(())
+        })
+        .await;
+    assert_eq!(told, ["b gone", "entry 7", "a2"]);
+    assert_eq!(watcher.id, 5, "these say not where to go on");
 }
 
 async fn who_is_too_far_away_starts_anew(database: TestDatabase) {
