@@ -14,6 +14,7 @@ use tokio::{net::TcpListener, signal::unix::SignalKind};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceBuilder;
 use tower_http::{catch_panic::CatchPanicLayer, compression::CompressionLayer, csrf::CsrfLayer};
+use tracing_appender::non_blocking::WorkerGuard;
 use url::Url;
 
 use crate::{
@@ -130,7 +131,7 @@ pub enum ServeError {
 /// # Errors
 /// The database cannot be used, or the address is taken.
 pub async fn serve(options: ServeOptions) -> Result<(), ServeError> {
-    start_logging();
+    let _log = start_logging();
     // First all that can fail: what a first start makes is shown only once.
     let listening = |source| ServeError::Listen {
         address: options.listen,
@@ -307,7 +308,11 @@ async fn say_what_is_lacking(store: &Store) -> Result<(), ServeError> {
     Ok(())
 }
 
-fn start_logging() {
+/// Starts to log, until what is returned is dropped. Lines wait for stderr in a
+/// thread of their own: a log that is closed or that nobody reads costs lines, and
+/// never makes a lease wait.
+fn start_logging() -> WorkerGuard {
+    let (log, guard) = tracing_appender::non_blocking(std::io::stderr());
     let filter = tracing_subscriber::EnvFilter::try_from_env("BATON_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info,memory_serve=warn"));
     // Somebody else in this process may log already, as a test does.
@@ -315,9 +320,12 @@ fn start_logging() {
         tracing_subscriber::fmt()
             .with_env_filter(filter)
             .with_ansi(std::io::stderr().is_terminal())
-            .with_writer(std::io::stderr)
+            .with_writer(log)
+            // To stderr, as a panic if that is closed.
+            .log_internal_errors(false)
             .try_init(),
     );
+    guard
 }
 
 /// Says where the page is and, on a first start, how to begin. This is the only

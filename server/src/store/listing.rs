@@ -104,7 +104,9 @@ fn by_attention(
             statement.push(" and name > ").bind(Arg::text(&after.name));
         }
         statement
-            .push(" order by name limit ")
+            .push(" order by ")
+            .push(attention::by_name(rank))
+            .push(" limit ")
             .bind(limit.clone())
             .push(") as ranked");
     }

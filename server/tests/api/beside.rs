@@ -157,3 +157,42 @@ async fn a_client_that_sends_nothing_does_not_keep_a_server_from_stopping() {
     let took = server.stop().await;
     assert!(took < Duration::from_secs(5), "{took:?}");
 }
+
+/// Leases are granted, renewed and swept, and the server stops when it is asked to.
+async fn serves_and_stops(server: &mut Server) {
+    let first = server.acquired("deploy", "a").await;
+    for _ in 0..100 {
+        let renewal = json!({ "holder": "a", "generation": first["generation"] });
+        server.call("deploy", "renew", renewal).await.ok();
+    }
+    let brief = json!({ "holder": "b", "ttl_ms": 1_000, "grace_ms": 0 });
+    server.call("brief", "acquire", brief).await.ok();
+    eventually("the lapse is logged", async || {
+        let history = server.get("/api/v1/handovers?event=lapsed", HOLDER).await;
+        !history.ok()["items"].as_array().expect("a list").is_empty()
+    })
+    .await;
+    let took = server.stop().await;
+    assert!(took < Duration::from_secs(5), "it took {took:?}");
+}
+
+#[tokio::test]
+async fn a_server_whose_log_is_closed_serves_and_stops() {
+    let mut server = Server::start().await;
+    let (reader, writer) = std::io::pipe().expect("a pipe can be made");
+    server.log_to(writer).await;
+    drop(reader);
+    serves_and_stops(&mut server).await;
+}
+
+#[tokio::test]
+async fn a_server_whose_log_nobody_reads_serves_and_stops() {
+    let mut server = Server::start().await;
+    let (_reader, writer) = std::io::pipe().expect("a pipe can be made");
+    server.log_to(writer).await;
+    // Each request leaves a line or more, and a pipe takes 64 KiB.
+    for _ in 0..1_000 {
+        server.get("/api/v1/leases/deploy", HOLDER).await;
+    }
+    serves_and_stops(&mut server).await;
+}

@@ -127,6 +127,25 @@ impl Server {
         self.find_host().await;
     }
 
+    /// Kills it and starts it again, with its log going to somebody else.
+    pub async fn log_to(&mut self, log: impl Into<Stdio>) {
+        self.child.kill().await.expect("it is our child");
+        let printed = self.folder.path().join("printed");
+        fs::rename(&printed, self.folder.path().join("printed.before"))
+            .expect("what was printed can be put away");
+        let mut command = command(&self.database, &self.arguments, &self.folder);
+        let file = fs::File::create(&printed).expect("what is printed can be kept");
+        command.stdout(file).stderr(log);
+        self.child = command.spawn().expect("the program can be started");
+        eventually("the page's address", async || {
+            let printed = self.printed();
+            let said = printed.split_once("http://");
+            let host = said.and_then(|(_, rest)| rest.split_once('\n'));
+            host.map(|(host, _)| self.host = host.to_owned()).is_some()
+        })
+        .await;
+    }
+
     /// Sends the process a signal by its name.
     pub async fn signal(&self, name: &str) {
         let id = self.child.id().expect("it runs").to_string();
@@ -302,6 +321,11 @@ impl Drop for Server {
 }
 
 fn spawn(database: &str, arguments: &[String], folder: &TempDir, heard: bool) -> Child {
+    let mut command = command(database, arguments, folder);
+    if heard {
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        return command.spawn().expect("the program can be started");
+    }
     let file = |name: &str| {
         let file = fs::File::options()
             .create(true)
@@ -309,6 +333,11 @@ fn spawn(database: &str, arguments: &[String], folder: &TempDir, heard: bool) ->
             .open(folder.path().join(name));
         file.expect("a log can be made")
     };
+    command.stdout(file("printed")).stderr(file("log"));
+    command.spawn().expect("the program can be started")
+}
+
+fn command(database: &str, arguments: &[String], folder: &TempDir) -> Command {
     let mut command = Command::new(PROGRAM);
     command
         .args(["serve", "--listen", "127.0.0.1:0", "--database", database])
@@ -320,12 +349,7 @@ fn spawn(database: &str, arguments: &[String], folder: &TempDir, heard: bool) ->
         .current_dir(folder.path())
         .stdin(Stdio::null())
         .kill_on_drop(true);
-    if heard {
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    } else {
-        command.stdout(file("printed")).stderr(file("log"));
-    }
-    command.spawn().expect("the program can be started")
+    command
 }
 
 /// Waits until something is true.
