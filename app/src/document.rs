@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::{
     display::{Choice, Display},
+    files,
     moment_view::Reader,
 };
 
@@ -51,10 +52,6 @@ impl Script {
     }
 }
 
-/// Where the page's script and WebAssembly are.
-const JS: &str = "/pkg/baton.js";
-const WASM: &str = "/pkg/baton_bg.wasm";
-
 /// The whole document. Scripts carry the request's nonce, and there is no style
 /// but the sheet, so that a strict content security policy holds.
 pub fn render<V: IntoView>(document: Document, body: impl FnOnce() -> V) -> String {
@@ -89,7 +86,7 @@ pub fn render<V: IntoView>(document: Document, body: impl FnOnce() -> V) -> Stri
                     <title>{format!("{title} · Baton")}</title>
                     {reload}
                     <link rel="icon" href="/favicon.svg" type="image/svg+xml" />
-                    <link rel="stylesheet" href="/pkg/baton.css" />
+                    <link rel="stylesheet" href=files::css() />
                     {head}
                 </head>
                 <body>{body()} {data}</body>
@@ -104,12 +101,13 @@ pub fn render<V: IntoView>(document: Document, body: impl FnOnce() -> V) -> Stri
 /// What loads the WebAssembly, and what it begins with.
 fn scripts(script: Script) -> (impl IntoView, impl IntoView) {
     let Script { page, data, nonce } = script;
+    let (js, wasm) = (files::js(), files::wasm());
     let start = format!(
-        "import({JS:?}).then(baton => baton.default({{module_or_path: {WASM:?}}}).then(() => baton.wake()));"
+        "import({js:?}).then(baton => baton.default({{module_or_path: {wasm:?}}}).then(() => baton.wake()));"
     );
     let head = view! {
-        <link rel="modulepreload" href=JS nonce=nonce.clone() />
-        <link rel="preload" href=WASM r#as="fetch" r#type="application/wasm" crossorigin="anonymous" />
+        <link rel="modulepreload" href=js nonce=nonce.clone() />
+        <link rel="preload" href=wasm r#as="fetch" r#type="application/wasm" crossorigin="anonymous" />
         <script type="module" nonce=nonce inner_html=start></script>
     };
     let data = view! { <script type="application/json" id="opened" data-page=page inner_html=data></script> };

@@ -96,6 +96,8 @@ mod empty_list;
 #[cfg(feature = "ssr")]
 mod exports;
 #[cfg(feature = "ssr")]
+pub mod files;
+#[cfg(feature = "ssr")]
 mod header;
 #[cfg(feature = "ssr")]
 mod key_list;

@@ -4,7 +4,7 @@
 use axum::{
     body::Body,
     extract::{Request, State},
-    http::{HeaderName, HeaderValue, header},
+    http::{HeaderName, HeaderValue, StatusCode, header},
     middleware::Next,
     response::{IntoResponse, Response},
 };
@@ -33,7 +33,9 @@ pub fn page_policy(nonce: &str) -> String {
 /// Adds what an answer does not carry already.
 pub async fn guard(State(site): State<Site>, request: Request, next: Next) -> Response {
     let is_asset = request.uri().path().starts_with("/pkg/");
+    let is_this_version = request.uri().query().is_some_and(names_version);
     let mut response = next.run(request).await;
+    let found = matches!(response.status(), StatusCode::OK | StatusCode::NOT_MODIFIED);
     let secure = site.inner.secure;
     let headers = response.headers_mut();
     let mut set = |name: HeaderName, value: &'static str| {
@@ -46,13 +48,22 @@ pub async fn guard(State(site): State<Site>, request: Request, next: Next) -> Re
     set(header::X_FRAME_OPTIONS, "DENY");
     // With no-referrer, browsers would send `Origin: null` with forms.
     set(header::REFERRER_POLICY, "same-origin");
-    if !is_asset {
-        set(header::CACHE_CONTROL, "no-store");
-    }
     if secure {
         set(header::STRICT_TRANSPORT_SECURITY, "max-age=31536000");
     }
+    if !is_asset || !found {
+        set(header::CACHE_CONTROL, "no-store");
+    } else if is_this_version {
+        let for_ever = HeaderValue::from_static("public, max-age=31536000, immutable");
+        headers.insert(header::CACHE_CONTROL, for_ever);
+    }
     response
+}
+
+/// Whether a file's address names the version that this program carries: what it
+/// answers then never changes. Any other must be asked for each time.
+fn names_version(query: &str) -> bool {
+    query.strip_prefix("v=") == Some(env!("BATON_FILES"))
 }
 
 /// The answer to a change that another site asked for.

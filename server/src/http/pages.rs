@@ -23,6 +23,7 @@ use super::{
 
 /// The router of the pages.
 pub fn router() -> Router<Site> {
+    baton_app::files::carry(env!("BATON_FILES"));
     let assets: Router<()> = memory_serve::load!()
         .index_file(None)
         .cache_control(memory_serve::CacheControl::NoCache)

@@ -108,3 +108,30 @@ async fn the_page_knows_who_looks_and_does_not_need_to() {
     assert_eq!(answer.status, 200);
     assert!(answer.text().contains("Not signed in"), "{}", answer.text());
 }
+
+#[tokio::test]
+async fn a_browser_asks_for_a_file_of_this_version_only_once() {
+    let server = Server::start().await;
+    let cookie = server.sign_in("admin", PASSWORD).await;
+    let page = Request::get("/").header("Accept", HTML).cookie(&cookie);
+    let html = server.send(&page).await.text();
+    for file in ["baton.css", "baton.js", "baton_bg.wasm"] {
+        let plain = format!("/pkg/{file}");
+        let starts: Vec<_> = html.match_indices(&plain).map(|(at, _)| at).collect();
+        assert!(!starts.is_empty(), "{file} is nowhere in {html}");
+        for start in starts {
+            let rest = &html[start..];
+            let end = rest.find('"').expect("an address ends");
+            let answer = server.send(&Request::get(&rest[..end])).await;
+            assert_eq!(answer.status, 200, "{}", &rest[..end]);
+            let kept = answer.header("cache-control").expect("it says how long");
+            assert_eq!(kept, "public, max-age=31536000, immutable");
+        }
+        for other in [plain.clone(), format!("{plain}?v=0123456789abcdef")] {
+            let answer = server.send(&Request::get(&other)).await;
+            assert_eq!(answer.header("cache-control"), Some("no-cache"), "{other}");
+        }
+        let missing = server.send(&Request::get("/pkg/baton.txt")).await;
+        assert_eq!(missing.header("cache-control"), Some("no-store"));
+    }
+}
