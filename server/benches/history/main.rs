@@ -194,8 +194,10 @@ async fn questions_of(database: &str, entries: u64) -> Result<Vec<(&'static str,
 async fn export(database: &str, options: &Options, report: &mut Report) -> Result<()> {
     let mut filled = Filled::new(database, options.entries).await?;
     let server = Server::start(&filled.address, RENEWED).await?;
+    verified(&server).await?;
     let mut alone = load::paced(&server, CONNECTIONS, PACE, ALONE).await?;
     let before = resident_kib(&server, "VmRSS")?;
+    forget_peak(&server)?;
     let first = exported(&server).await?;
     let grew = resident_kib(&server, "VmHWM")?.saturating_sub(before);
     let copy = filled.copied_out()?;
@@ -284,6 +286,28 @@ async fn exported(server: &Server) -> Result<Exported> {
         took: started.elapsed(),
         bytes,
     })
+}
+
+/// Waits until the server has read and verified the whole log, as it does after
+/// each start: that takes a processor, too.
+async fn verified(server: &Server) -> Result<()> {
+    let started = Instant::now();
+    let mut connection = api::Connection::open(server.address).await?;
+    loop {
+        let said = connection.ok(&server.get("/verification")).await?;
+        if api::number(said, "verified_seq")? >= api::number(said, "head_seq")? {
+            eprintln!("verified after {:.0?}", started.elapsed());
+            return Ok(());
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+}
+
+/// The most memory that the server had is counted from now on: starting takes
+/// more than what comes after.
+fn forget_peak(server: &Server) -> Result<()> {
+    std::fs::write(format!("/proc/{}/clear_refs", server.pid()), "5")
+        .context("the kernel forgets how much memory a process had")
 }
 
 /// A line of the server's memory, in KiB (on Linux).

@@ -32,7 +32,9 @@ impl<'a> PostgresFloor<'a> {
     pub async fn copy(cluster: &'a Postgres, url: &str, leases: usize) -> Result<Self> {
         let mut owner = PgConnection::connect(url).await?;
         for sql in [
-            "create table floor_leases (like leases including all)",
+            // `like` does not copy how the table is stored.
+            "create table floor_leases (like leases including all)
+                with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05)",
             "insert into floor_leases select * from leases",
             "vacuum analyze leases",
             "vacuum analyze floor_leases",
