@@ -69,7 +69,7 @@ for (const javaScriptEnabled of [true, false]) {
       await button(page).click();
       await expect(page.getByRole('alert')).toContainText('Nothing was done');
       await expect(page.locator('textarea')).toBeFocused();
-      await expect(page.locator('#reason-wrong')).toContainText('is not blank');
+      await expect(page.locator('#reason-wrong')).toContainText('must not be blank');
       await expect(page.getByLabel('Incident')).toHaveValue('"><b>INC</b>');
       await expect(page.getByLabel('Nobody')).toBeChecked();
       await expect(page.getByLabel('For how long')).toHaveValue('300000');

@@ -1,6 +1,7 @@
 // Pictures of every state for people to look at, made by `make screenshots`.
 
 import { expect, isLive, signIn, submitSignIn, test } from './baton';
+import { signedInAs } from './people';
 import { Server } from './server';
 
 test.use({ file: import.meta.filename });
@@ -138,7 +139,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
       await shoot('many-outcome');
       await server.user('ana', 'operator', 'a long password');
       await server.user('ben.of.the.night.shift', 'viewer', 'a long password');
-      for (const path of ['/users', '/users/new', '/users/edit?name=ana', '/tokens', '/tokens/new', '/tokens/edit?name=holder', '/password', '/connect', '/display']) {
+      for (const path of ['/users', '/users/new', '/users/edit?name=ana', '/tokens', '/tokens/new', '/tokens/edit?name=holder', '/password', '/connect', '/display', '/access']) {
         await shoot(path.slice(1).split('?')[0].replace('/', '-'), path);
       }
       await page.goto('/tokens/new');
@@ -148,6 +149,15 @@ for (const colorScheme of ['light', 'dark'] as const) {
       await shoot('token-made');
       expect((await page.goto('/users/edit?name=nobody'))!.status()).toBe(404);
       await shoot('not-found');
+      const viewer = await signedInAs(browser, server, 'viewer', { colorScheme, viewport });
+      for (const [state, path] of [
+        ['viewer-lease', '/leases/payroll.close'],
+        ['viewer-refused', '/leases/payroll.close/force-release'],
+      ]) {
+        await viewer.goto(path);
+        await viewer.screenshot({ path: `screenshots/${state}-${device}-${colorScheme}.png`, fullPage: true });
+      }
+      await viewer.close();
       await page.close();
       await server.stop();
     });

@@ -10,8 +10,8 @@ use crate::handovers_asked::HandoversAsked;
 pub fn Exports(asked: HandoversAsked, words: &'static str) -> impl IntoView {
     view! {
         <span class="exports small">
-            {words} ": " <a href=asked.export_href("csv")>"CSV"</a> " "
-            <a href=asked.export_href("jsonl")>"JSON Lines"</a> " "
+            {words} ": " <a href=asked.export_href("csv")>"CSV"</a> " · "
+            <a href=asked.export_href("jsonl")>"JSON Lines"</a> " · "
             <a href=asked.export_href("md")>"Report (Markdown)"</a>
         </span>
     }

@@ -3,12 +3,12 @@
 
 use std::collections::HashMap;
 
-use baton_client::{HandoverEvent, Lease, LeaseName, Timestamp, limits::PAGE_DEFAULT};
+use baton_client::{HandoverEvent, Lease, LeaseName, Timestamp};
 use leptos::prelude::*;
 
 use crate::{
     LeaseView, LeasesView, Totals,
-    address::Asked,
+    address::{Asked, ROWS},
     connection::Phase,
     entry::{Entry, Last},
     heard::Heard,
@@ -202,7 +202,7 @@ impl LeaseList {
             rows: StoredValue::new(Rows::new(
                 view.items,
                 asked.sort,
-                PAGE_DEFAULT as usize,
+                ROWS as usize,
                 asked.cursor.is_some(),
                 view.next.is_some(),
             )),

@@ -2,7 +2,10 @@
 
 use std::{borrow::Borrow, fmt, str::FromStr, sync::Arc};
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{self, Visitor},
+};
 
 use crate::limits::{HOLDER_CHARS_MAX, LEASE_NAME_CHARS_MAX, NUMBER_MAX};
 
@@ -13,8 +16,7 @@ pub struct NameError(String);
 
 /// What a lease is called: 1–200 of `A–Z a–z 0–9 . _ : @ -`, the first one
 /// alphanumeric. Ordered by bytes. Cheap to clone.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LeaseName(Arc<str>);
 
 impl LeaseName {
@@ -31,17 +33,17 @@ impl LeaseName {
     }
 }
 
-impl TryFrom<String> for LeaseName {
-    type Error = NameError;
+impl FromStr for LeaseName {
+    type Err = NameError;
 
-    fn try_from(text: String) -> Result<Self, NameError> {
+    fn from_str(text: &str) -> Result<Self, NameError> {
         if text.is_empty() || text.len() > LEASE_NAME_CHARS_MAX {
             return Err(NameError(format!(
                 "a lease name has 1 to {LEASE_NAME_CHARS_MAX} characters, this one has {}",
                 text.chars().count()
             )));
         }
-        if !Self::allows(&text) {
+        if !Self::allows(text) {
             return Err(NameError(
                 "a lease name is made of A–Z a–z 0–9 . _ : @ - only".into(),
             ));
@@ -57,8 +59,7 @@ impl TryFrom<String> for LeaseName {
 
 /// Who holds a lease: 1–255 printable characters. Evidence, not authority: make
 /// it unique per process. Cheap to clone.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HolderId(Arc<str>);
 
 impl HolderId {
@@ -68,10 +69,10 @@ impl HolderId {
     }
 }
 
-impl TryFrom<String> for HolderId {
-    type Error = NameError;
+impl FromStr for HolderId {
+    type Err = NameError;
 
-    fn try_from(text: String) -> Result<Self, NameError> {
+    fn from_str(text: &str) -> Result<Self, NameError> {
         let length = text.chars().count();
         if length == 0 || length > HOLDER_CHARS_MAX {
             return Err(NameError(format!(
@@ -90,10 +91,26 @@ impl TryFrom<String> for HolderId {
 
 macro_rules! text_name {
     ($name:ident) => {
-        impl FromStr for $name {
-            type Err = NameError;
-            fn from_str(text: &str) -> Result<Self, NameError> {
-                Self::try_from(text.to_owned())
+        impl TryFrom<String> for $name {
+            type Error = NameError;
+            fn try_from(text: String) -> Result<Self, NameError> {
+                text.parse()
+            }
+        }
+        // Not by way of a `String`, which would be copied.
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct Text;
+                impl Visitor<'_> for Text {
+                    type Value = $name;
+                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                        f.write_str("a string")
+                    }
+                    fn visit_str<E: de::Error>(self, text: &str) -> Result<$name, E> {
+                        text.parse().map_err(E::custom)
+                    }
+                }
+                deserializer.deserialize_str(Text)
             }
         }
         impl Serialize for $name {

@@ -58,20 +58,20 @@ impl Timestamp {
         let mut text = *b"0000-00-00T00:00:00.000000Z";
         let (year, month, day) = date(self.0.div_euclid(DAY));
         let of_day = self.0.rem_euclid(DAY);
-        let seconds = of_day / 1_000_000;
-        let mut put = |from: usize, digits: usize, mut value: i64| {
+        let (seconds, micros) = ((of_day / 1_000_000) as u32, (of_day % 1_000_000) as u32);
+        let mut put = |from: usize, digits: usize, mut value: u32| {
             for i in (from..from + digits).rev() {
                 text[i] = b'0' + (value % 10) as u8;
                 value /= 10;
             }
         };
-        put(0, 4, year.clamp(0, 9999));
-        put(5, 2, month);
-        put(8, 2, day);
+        put(0, 4, year.clamp(0, 9999) as u32);
+        put(5, 2, month as u32);
+        put(8, 2, day as u32);
         put(11, 2, seconds / 3_600);
         put(14, 2, seconds / 60 % 60);
         put(17, 2, seconds % 60);
-        put(20, 6, of_day % 1_000_000);
+        put(20, 6, micros);
         text
     }
 }

@@ -34,7 +34,7 @@ pub fn json_or_word(text: &str) -> Result<RawJson, String> {
 /// An argument that is a reason, for the history.
 pub fn reason(text: &str) -> Result<String, String> {
     if is_blank(text) {
-        return Err("it is not blank".into());
+        return Err("it must not be blank".into());
     }
     let chars = text.chars().count();
     if chars > REASON_CHARS_MAX {

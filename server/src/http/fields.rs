@@ -72,7 +72,7 @@ impl Fields {
     pub fn words(&mut self, field: &str, value: Option<&str>, chars_max: usize) {
         self.text(field, value, chars_max);
         if value.is_some_and(is_blank) {
-            self.wrong(field, "is not blank");
+            self.wrong(field, "must not be blank");
         }
     }
 

@@ -1,6 +1,6 @@
 //! The calls about leases.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     Json,
@@ -55,7 +55,7 @@ pub async fn renew(mut call: Call) -> Answer {
     let mut fields = Fields::default();
     parse::check_renew(&mut fields, &wire);
     fields.finish()?;
-    let request = Request::Renew(call.asker()?, parse::renew(wire));
+    let request = Request::Renew(call.asker()?.into(), parse::renew(wire));
     submit(call, request).await
 }
 
@@ -134,7 +134,7 @@ struct Renewals {
 pub async fn renewals(mut call: Call) -> Answer {
     let Renewals { renewals } = call.json(RENEWALS_BYTES_MAX).await?;
     let renewals: Vec<Renewal> = renewals.into_iter().map(|Named(renewal)| renewal).collect();
-    let asker = call.asker()?;
+    let asker = Arc::new(call.asker()?);
     check_renewals(&renewals)?;
     // A renewal outside the token's prefixes is refused by itself.
     let allowed: Vec<Result<(), Oops>> = renewals
@@ -261,7 +261,10 @@ fn check_renewals(renewals: &[Renewal]) -> Result<(), Oops> {
         1,
         RENEWALS_MAX as u64,
     );
-    let mut seen = std::collections::HashSet::with_capacity(renewals.len());
+    let mut seen = std::collections::HashSet::with_capacity_and_hasher(
+        renewals.len(),
+        foldhash::fast::RandomState::default(),
+    );
     for (i, renewal) in renewals.iter().enumerate() {
         let doubled = !seen.insert(renewal.lease.as_str());
         if !doubled && renewal.ttl_ms.is_none() && renewal.status.is_none() {

@@ -1,5 +1,7 @@
 //! What is asked, checked field by field before it comes here.
 
+use std::sync::Arc;
+
 use baton_client::{Actor, Generation, HolderId, RawJson};
 
 /// Who asks.
@@ -30,7 +32,7 @@ pub enum Request {
     /// Take it.
     Acquire(Asker, Acquire),
     /// Keep it.
-    Renew(Asker, Renew),
+    Renew(Arc<Asker>, Renew),
     /// Let it go.
     Release(Asker, Release),
     /// Take it away.

@@ -23,7 +23,8 @@ pub struct Written<'a> {
     pub status: Option<&'a str>,
 }
 
-/// The renewals of a batch.
+/// The renewals of a batch, in each part in the order of their names,
+/// as the rows are.
 #[derive(Debug, Default)]
 pub struct Renewals<'a> {
     /// Leases to which the same is written.
@@ -57,6 +58,7 @@ impl<'a> Renewals<'a> {
                 renewals.others.extend(others);
             }
         }
+        renewals.others.sort_unstable_by_key(|(name, _)| *name);
         renewals
     }
 }

@@ -343,6 +343,7 @@ impl Keeping {
         };
         let draft = keeping::forgotten(&rows, end.floor, moment, asker.clone(), reason.to_owned());
         let names: Vec<LeaseName> = rows.iter().map(|row| row.name.clone()).collect();
+        tx.run(sql::drop_payloads(&names)).await?;
         tx.run(sql::drop_leases(&names)).await?;
         tx.run(sql::move_floor(draft.generation)).await?;
         let entry = append(tx, end, draft).await?;

@@ -15,6 +15,7 @@ use std::{
 };
 
 use baton_client::LeaseName;
+use foldhash::fast::RandomState;
 
 use crate::rules::LeaseRow;
 
@@ -23,20 +24,23 @@ const HALF: usize = 65_536;
 /// Longer texts are not kept, so that the number of rows bounds the memory.
 const TEXT_MAX: usize = 256;
 
+/// Rows by their leases. Every renewal is looked up here, so the hash is a fast one.
+type Named<V> = HashMap<LeaseName, (V, Arc<LeaseRow>), RandomState>;
+
 /// A bounded number of rows, the latest written, each with its version.
 #[derive(Debug)]
 pub struct Rows<V> {
     /// Written since the halves were last exchanged.
-    young: HashMap<LeaseName, (V, Arc<LeaseRow>)>,
+    young: Named<V>,
     /// Written before.
-    old: HashMap<LeaseName, (V, Arc<LeaseRow>)>,
+    old: Named<V>,
 }
 
 impl<V> Default for Rows<V> {
     fn default() -> Self {
         Self {
-            young: HashMap::new(),
-            old: HashMap::new(),
+            young: Named::default(),
+            old: Named::default(),
         }
     }
 }

@@ -148,7 +148,7 @@ impl Backend for PostgresBackend {
     async fn begin(&self) -> DbResult<Box<dyn Transaction>> {
         let tx = self.writers.begin().await?;
         let opened = self.kept.times_opened();
-        Ok(self.transaction(tx, opened, HashMap::new()))
+        Ok(self.transaction(tx, opened, Versions::default()))
     }
 
     async fn recall(&self, names: &[LeaseName]) -> DbResult<Option<Recalled>> {

@@ -5,10 +5,7 @@
 //! writes compares it, so a row that somebody else wrote meanwhile stays as it is,
 //! and the batch is done again with its rows locked.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use baton_client::LeaseName;
 use sqlx::{PgConnection, Row as _, postgres::PgRow};
@@ -26,8 +23,23 @@ use super::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Version(u32);
 
-/// The versions of rows that are remembered, by their leases' names.
-pub type Versions = HashMap<LeaseName, Version>;
+/// The versions of rows that are remembered, in the order of their leases' names.
+#[derive(Debug, Default)]
+pub struct Versions(Vec<(LeaseName, Version)>);
+
+impl Versions {
+    /// The versions that these rows must have, as the signed numbers that PostgreSQL
+    /// compares them with; null for a row that is locked. `names` are sorted.
+    fn expected<'a>(&self, names: impl Iterator<Item = &'a str>) -> Vec<Option<i32>> {
+        let mut known = self.0.iter().peekable();
+        let version = |name| {
+            while known.next_if(|(known, _)| known.as_str() < name).is_some() {}
+            let (_, version) = known.next_if(|(known, _)| known.as_str() == name)?;
+            Some(version.0.cast_signed())
+        };
+        names.map(version).collect()
+    }
+}
 
 /// Rows that this server wrote, as of the transaction that did.
 #[derive(Debug, Clone, Default)]
@@ -58,18 +70,18 @@ impl Kept {
         self.inner().opened
     }
 
-    /// Takes out what is kept of these leases.
+    /// Takes out what is kept of these leases, which are sorted.
     pub fn take(&self, names: &[LeaseName]) -> (Versions, Vec<Arc<LeaseRow>>) {
         let mut inner = self.inner();
-        let mut versions = Versions::with_capacity(names.len());
+        let mut versions = Vec::with_capacity(names.len());
         let mut rows = Vec::with_capacity(names.len());
         for name in names {
             if let Some((version, row)) = inner.rows.remove(name.as_str()) {
-                versions.insert(name.clone(), version);
+                versions.push((name.clone(), version));
                 rows.push(row);
             }
         }
-        (versions, rows)
+        (Versions(versions), rows)
     }
 
     /// Forgets leases that are about to change.
@@ -119,13 +131,6 @@ pub async fn write(
     Ok(count == rows.len() as u64)
 }
 
-/// The versions that these rows must have, as the signed numbers that PostgreSQL
-/// compares them with; null for a row that is locked.
-fn expected<'a>(names: impl Iterator<Item = &'a str>, versions: &Versions) -> Vec<Option<i32>> {
-    let version = |name| versions.get(name).map(|version| version.0.cast_signed());
-    names.map(version).collect()
-}
-
 /// Writes the same to many rows.
 async fn write_alike(
     db: &mut PgConnection,
@@ -133,7 +138,7 @@ async fn write_alike(
     names: &[&str],
     versions: &Versions,
 ) -> DbResult<u64> {
-    let expected = expected(names.iter().copied(), versions);
+    let expected = versions.expected(names.iter().copied());
     // Those that are renewed in one call were so the last time, too.
     let update = match expected.first() {
         Some(Some(first)) if expected.iter().all(|version| *version == Some(*first)) => {
@@ -184,7 +189,7 @@ async fn write_others(
             and (renewed.version is null or leases.xmin = renewed.version)",
     )
     .bind(&names)
-    .bind(expected(names.iter().copied(), versions))
+    .bind(versions.expected(names.iter().copied()))
     .bind(column(|written| written.renewed_at))
     .bind(column(|written| written.expires_at))
     .bind(column(|written| written.ttl_ms))

@@ -82,9 +82,18 @@ pub fn note_behind(behind: Option<&Seen>) -> Statement {
     update
 }
 
-/// Drops leases, with their payloads.
+/// Drops the payloads of leases.
+pub fn drop_payloads(names: &[LeaseName]) -> Statement {
+    delete_named("delete from payloads where lease in (", names)
+}
+
+/// Drops leases. Their payloads are gone before.
 pub fn drop_leases(names: &[LeaseName]) -> Statement {
-    let mut delete = Statement::new("delete from leases where name in (");
+    delete_named("delete from leases where name in (", names)
+}
+
+fn delete_named(start: &str, names: &[LeaseName]) -> Statement {
+    let mut delete = Statement::new(start);
     for (i, name) in names.iter().enumerate() {
         delete.push(if i == 0 { "" } else { ", " });
         delete.bind(Arg::text(name));

@@ -120,8 +120,8 @@ async fn what_is_wrong_comes_back_beside_what_was_typed_and_nothing_is_done() {
     let long = "x".repeat(10_000);
     let incident = "</textarea><script>alert(1)</script>";
     for (field, value, said) in [
-        ("reason", "  ", "is not blank"),
-        ("reason", "\u{200b}\u{feff}", "is not blank"),
+        ("reason", "  ", "must not be blank"),
+        ("reason", "\u{200b}\u{feff}", "must not be blank"),
         ("reason", long.as_str(), "has at most 2000 characters"),
         ("for_ms", "1", "is 1000 to 86400000"),
         ("successor", "", "has 1 to 255 characters"),

@@ -53,7 +53,7 @@ impl World {
                 reason: None,
             };
             for request in [
-                Request::Renew(grant.asker.clone(), renew),
+                Request::Renew(grant.asker.clone().into(), renew),
                 Request::Release(grant.asker.clone(), release),
             ] {
                 let mut copy = self.rows[lease].clone();
@@ -112,7 +112,11 @@ impl World {
             status: None,
         };
         let mut copy = self.rows[lease].clone();
-        let answered = self.ask(&mut copy, &Request::Renew(asker.clone(), renew), self.now);
+        let answered = self.ask(
+            &mut copy,
+            &Request::Renew(asker.clone().into(), renew),
+            self.now,
+        );
         assert_eq!(answered.result, Ok(()), "a tenure is its holder's to renew");
         if self.now < tenure.expires_at.plus_ms(tenure.grace_ms) {
             for who in [tenure.holder.clone(), holder(0), holder(1)] {

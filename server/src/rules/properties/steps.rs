@@ -260,7 +260,7 @@ impl World {
             Op::Renew(who, ttl_ms, status) => {
                 let (asker, holder, generation) = self.presented(lease, *who);
                 Request::Renew(
-                    asker,
+                    asker.into(),
                     Renew {
                         holder,
                         generation,

@@ -130,7 +130,7 @@ fn renew(name: &str, number: u64) -> Request {
         ttl_ms: None,
         status: None,
     };
-    Request::Renew(ci(), renew)
+    Request::Renew(ci().into(), renew)
 }
 
 fn release(name: &str, number: u64) -> Request {

@@ -25,7 +25,7 @@ fn renew_moves_the_expiry_and_nothing_else() {
     };
     let other = by(Actor::Token("other".into()));
     assert_eq!(
-        story.ask(Request::Renew(other, same)),
+        story.ask(Request::Renew(other.into(), same)),
         Err(Refusal::OtherToken)
     );
 }

@@ -93,7 +93,7 @@ pub fn renew_with(
         ttl_ms,
         status,
     };
-    Request::Renew(ci(), renew)
+    Request::Renew(ci().into(), renew)
 }
 
 pub fn release(name: &str, number: u64) -> Request {

@@ -271,7 +271,7 @@ async fn a_tenure_belongs_to_its_token(database: TestDatabase) {
         unreachable!("that is what they are");
     };
     for foreign in [
-        Request::Renew(other(), renew),
+        Request::Renew(other().into(), renew),
         Request::Release(other(), release),
     ] {
         let answer = store.ask("deploy", foreign).await;
