@@ -16,7 +16,7 @@ use std::{
     time::Duration,
 };
 
-use baton_client::{LeaseName, Outcome, Timestamp};
+use baton_client::{LeaseName, Outcome, Timestamp, limits::RENEWALS_MAX};
 use tokio::{
     sync::{Semaphore, mpsc, watch},
     time::Instant,
@@ -36,8 +36,9 @@ use super::{
     renew::renew,
 };
 
-/// Most renewals in one transaction.
-const BATCH: usize = 1_024;
+/// So many renewals are enough for a transaction: as many as one call has at most,
+/// so that the largest calls go side by side and not one behind the other.
+const BATCH: usize = RENEWALS_MAX;
 /// Most leases in one transaction that may log, lapses among them.
 const CHANGES: usize = 500;
 /// From how many renewals on a batch has company. Smaller ones go one at a
