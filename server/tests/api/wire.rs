@@ -233,6 +233,7 @@ async fn what_is_asked_for_is_what_the_wire_types_read() {
             json!("desc"),
             json!("baton"),
             json!("jsonl"),
+            json!("prefix"),
             json!("2026-11-29T02:14:07Z"),
             json!([{ "lease": "a", "holder": "h", "generation": 1 }]),
         ];
