@@ -170,7 +170,25 @@ impl Served {
         command
     }
 
-    /// What the server said.
+    /// Waits until the server has said this so many times: its lines are written
+    /// by a thread of its own, perhaps after the answer to the call they tell of.
+    pub async fn says(&self, what: &str, times: usize) {
+        let started = Instant::now();
+        loop {
+            let log = self.log();
+            let said = log.matches(what).count();
+            if said == times {
+                return;
+            }
+            assert!(
+                said < times && started.elapsed() < Duration::from_secs(60),
+                "{what:?} was said {said} times instead of {times}:\n{log}"
+            );
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// What the server said so far.
     pub fn log(&self) -> String {
         fs::read_to_string(self.folder.path().join("server.log")).unwrap_or_default()
     }
