@@ -13,7 +13,7 @@ pub fn carry(version: &str) {
 }
 
 /// What follows a file's path in an address of this version.
-pub fn query() -> String {
+fn query() -> String {
     let version = VERSION.get();
     version.map_or_else(String::new, |version| format!("?v={version}"))
 }

@@ -166,7 +166,7 @@ fn row(entry: AccessEntry) -> AnyView {
             <td data-label="From" title=id>
                 {text(entry.actor_address)}
             </td>
-            <td class="about" data-label="About">
+            <td class="wide" data-label="About">
                 <bdi>{text(entry.subject)}</bdi>
             </td>
             <td class="wide" data-label="More">

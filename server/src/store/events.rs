@@ -7,72 +7,40 @@
 //! newer. A thousand readers of a page cost the database what one does.
 
 use std::{
-    collections::{HashMap, HashSet},
-    sync::{
-        Arc, Mutex, PoisonError, Weak,
-        atomic::{AtomicU64, Ordering},
-    },
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError, Weak},
     time::Duration,
 };
 
 use baton_client::{
-    EventHandovers, Handover, HandoverQuery, Lease, LeaseName, LeasePage, LeaseQuery, Order,
-    Snapshot, TimeEvent, Timestamp,
+    EventHandovers, Handover, HandoverQuery, Lease, LeaseName, LeaseQuery, Order, Snapshot,
+    TimeEvent, Timestamp,
     limits::{EVENTS_BEHIND_MAX, PAGE_MAX},
 };
 use tokio::{
-    sync::{Notify, broadcast, mpsc},
+    sync::{broadcast, mpsc, watch},
     time::Instant,
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    metrics::Viewer,
-    rules::{LeaseRow, Rebuilt, view},
+use crate::metrics::Viewer;
+
+pub use super::sent::Sent;
+use super::{
+    ListError,
+    backend::Backend,
+    history, in_time,
+    lease_page::{Change, POLL, Page, Shown, last_handovers},
+    writer::Lanes,
 };
 
-use super::{ListError, backend::Backend, history, in_time, listing, read_failed, writer::Lanes};
-
-/// How often the log and the pages are read when nothing hints at a change.
-const POLL: Duration = Duration::from_secs(1);
 /// How close together hints are followed.
 const SETTLE: Duration = Duration::from_millis(20);
-/// How old a page may be that a new reader starts from.
-const FRESH: Duration = Duration::from_millis(100);
-/// Renewals of a lease are sent this far apart.
-const RENEWALS_APART: Duration = Duration::from_millis(990);
 /// How far a slow reader may fall behind before its stream ends. It comes back
 /// and goes on where it was.
 const BACKLOG: usize = 4_096;
-/// How long a page rests for each lease of which there was news when it was read:
-/// when thousands change hands at once, its readers get this much and no more.
-const REST: Duration = Duration::from_millis(10);
 /// How much is on its way to one reader.
 const IN_FLIGHT: usize = 64;
-
-/// One thing to send to a reader.
-#[derive(Debug, Clone)]
-pub struct Sent {
-    /// Where to go on after this, if it moves that.
-    pub id: Option<u64>,
-    /// The event's name.
-    pub name: &'static str,
-    /// Its JSON.
-    pub data: Arc<str>,
-}
-
-impl Sent {
-    fn new(id: Option<u64>, name: &'static str, data: &impl serde::Serialize) -> Option<Self> {
-        let data = serde_json::to_string(data)
-            .inspect_err(|error| tracing::error!(%error, "an event cannot be written"))
-            .ok()?;
-        Some(Self {
-            id,
-            name,
-            data: data.into(),
-        })
-    }
-}
 
 /// A new entry of the log.
 #[derive(Debug, Clone)]
@@ -82,25 +50,15 @@ struct Logged {
     sent: Sent,
 }
 
-/// A change of a lease on a page, found when the page was read for the
-/// `reading`-th time. Times would not do, for a clock may go back.
-#[derive(Debug, Clone)]
-struct Change {
-    reading: u64,
-    sent: Sent,
-}
-
 /// The middle of all that watch.
 pub struct Hub {
     backend: Arc<dyn Backend>,
     log: broadcast::Sender<Logged>,
     /// Up to here the log was sent on. Moves before the entries are sent, so
     /// that whoever listens first and then looks here knows what it may miss.
-    sent_on: AtomicU64,
+    sent_on: watch::Sender<u64>,
     time: broadcast::Sender<Sent>,
     pages: Mutex<HashMap<Shown, Weak<Page>>>,
-    /// The log grew.
-    grew: Arc<Notify>,
     stop: CancellationToken,
 }
 
@@ -115,10 +73,9 @@ impl Hub {
         let hub = Arc::new(Self {
             backend: lanes.backend.clone(),
             log: broadcast::Sender::new(BACKLOG),
-            sent_on: AtomicU64::new(last),
+            sent_on: watch::Sender::new(last),
             time: broadcast::Sender::new(16),
             pages: Mutex::default(),
-            grew: Arc::default(),
             stop: CancellationToken::new(),
         });
         tokio::spawn(hub.clone().follow(lanes.clone(), last));
@@ -168,8 +125,7 @@ impl Hub {
         if *last == head.seq {
             return Ok((now, head.seq));
         }
-        self.sent_on.store(head.seq, Ordering::SeqCst);
-        self.grew.notify_waiters();
+        self.sent_on.send_replace(head.seq);
         // Other servers write too: who waits in line here is to hear of it.
         while *last < head.seq && (self.log.receiver_count() > 0 || lanes.lines.len() > 0) {
             let entries = reading.handovers(page_after(*last)).await?;
@@ -209,8 +165,8 @@ impl Hub {
             EventHandovers::All | EventHandovers::Page => None,
         };
         let page = self.page(Shown { query, lasts });
-        let changes = page.changes.subscribe();
-        let sent_on = self.sent_on.load(Ordering::SeqCst);
+        let changes = page.changes();
+        let sent_on = *self.sent_on.borrow();
         let (snapshot, reading) = page.snapshot(sent_on).await?;
         let (to, stream) = mpsc::channel(IN_FLIGHT);
         let reader = Reader {
@@ -219,7 +175,7 @@ impl Hub {
             prefix,
             time,
             changes,
-            page,
+            _page: page,
             to,
             _counted: Viewer::enter(),
         };
@@ -233,16 +189,11 @@ impl Hub {
         if let Some(page) = pages.get(&shown).and_then(Weak::upgrade) {
             return page;
         }
-        let page = Arc::new(Page {
-            shown: shown.clone(),
-            backend: self.backend.clone(),
-            changes: broadcast::Sender::new(BACKLOG),
-            seen: tokio::sync::Mutex::default(),
-        });
+        let page = Arc::new(Page::new(shown.clone(), self.backend.clone(), BACKLOG));
         pages.insert(shown, Arc::downgrade(&page));
         tokio::spawn(Page::follow(
             Arc::downgrade(&page),
-            self.grew.clone(),
+            self.sent_on.subscribe(),
             self.stop.clone(),
         ));
         page
@@ -260,186 +211,6 @@ fn page_after(seq: u64) -> super::statement::Statement {
     history::handovers(&query).unwrap_or_default()
 }
 
-/// What a page shows.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Shown {
-    query: LeaseQuery,
-    /// With the last entry of each lease that changed or came.
-    lasts: bool,
-}
-
-/// A page of leases that at least one reader looks at.
-struct Page {
-    shown: Shown,
-    backend: Arc<dyn Backend>,
-    changes: broadcast::Sender<Change>,
-    seen: tokio::sync::Mutex<Option<Seen>>,
-}
-
-/// What a page was when it was last read.
-struct Seen {
-    reading: u64,
-    rows: Vec<LeaseRow>,
-    now: Timestamp,
-    seq: u64,
-    read: Instant,
-    told: Told,
-}
-
-/// What readers were last told of each lease, and when.
-type Told = HashMap<LeaseName, (LeaseRow, Instant)>;
-
-impl Page {
-    /// Reads the page again and again, as long as somebody looks at it.
-    async fn follow(page: Weak<Self>, grew: Arc<Notify>, stop: CancellationToken) {
-        loop {
-            tokio::select! {
-                () = stop.cancelled() => return,
-                () = grew.notified() => {}
-                () = tokio::time::sleep(POLL) => {}
-            }
-            let Some(page) = page.upgrade() else { return };
-            let mut seen = page.seen.lock().await;
-            let read = page.read(&mut seen).await;
-            drop(seen);
-            drop(page);
-            match read {
-                Ok(news) => tokio::time::sleep(POLL.min(REST * news)).await,
-                // Readers notice by the lack of `time`.
-                Err(error) => tracing::debug!(?error, "a page of leases could not be read"),
-            }
-        }
-    }
-
-    /// What a new reader starts from, and which reading of the page it is: one
-    /// that knows the log up to `seq`, for the reader listens for what follows.
-    async fn snapshot(&self, seq: u64) -> Result<(Snapshot, u64), ListError> {
-        let mut seen = self.seen.lock().await;
-        let is_old = |seen: &Seen| seen.read.elapsed() > FRESH || seen.seq < seq;
-        if seen.as_ref().is_none_or(is_old) {
-            self.read(&mut seen).await?;
-        }
-        let Some(seen) = seen.as_ref() else {
-            return Err(ListError::Store(super::StoreError::Internal));
-        };
-        // Not older than it is: what is left of each tenure counts from now.
-        let age = seen.read.elapsed().as_micros() as i64;
-        let now = Timestamp::from_micros(seen.now.micros() + age);
-        let snapshot = Snapshot {
-            items: seen.rows.iter().map(|row| view(row, now)).collect(),
-            now,
-            seq: seen.seq,
-        };
-        Ok((snapshot, seen.reading))
-    }
-
-    /// Reads the page and tells its readers what changed; of how many leases there
-    /// was news.
-    async fn read(&self, seen: &mut Option<Seen>) -> Result<u32, ListError> {
-        let (rows, now, seq) = read_rows(&*self.backend, &self.shown.query).await?;
-        let read = Instant::now();
-        let reading = seen.as_ref().map_or(0, |seen| seen.reading) + 1;
-        let mut told = seen.take().map(|seen| seen.told);
-        let known = told.get_or_insert_with(|| {
-            rows.iter()
-                .map(|row| (row.name.clone(), (row.clone(), read)))
-                .collect()
-        });
-        let mut news = self.tell_gone(reading, known, &rows);
-        let mut changed = Vec::new();
-        let mut logged = Vec::new();
-        for row in &rows {
-            let before = known.get(&row.name);
-            if before.is_none_or(|(before, _)| is_logged(before, row)) {
-                logged.push(&row.name);
-            } else if !before.is_some_and(|(before, at)| is_renewed(before, row, at.elapsed())) {
-                continue;
-            }
-            changed.push(row);
-        }
-        news += logged.len() as u32;
-        if self.shown.lasts {
-            for entry in last_entries(&*self.backend, logged.into_iter(), 0).await? {
-                self.tell(reading, Sent::new(None, "handover", &entry));
-            }
-        }
-        for row in changed {
-            self.tell(reading, Sent::new(None, "lease", &view(row, now)));
-            known.insert(row.name.clone(), (row.clone(), read));
-        }
-        *seen = Some(Seen {
-            reading,
-            told: told.unwrap_or_default(),
-            rows,
-            now,
-            seq,
-            read,
-        });
-        Ok(news)
-    }
-
-    /// Tells which leases are no longer on the page, and how many they are.
-    fn tell_gone(&self, reading: u64, known: &mut Told, rows: &[LeaseRow]) -> u32 {
-        let present: HashSet<&LeaseName> = rows.iter().map(|row| &row.name).collect();
-        let mut gone = 0;
-        known.retain(|name, _| {
-            let stays = present.contains(name);
-            if !stays {
-                gone += 1;
-                let data = serde_json::json!({ "lease": name, "gone": true });
-                self.tell(reading, Sent::new(None, "lease", &data));
-            }
-            stays
-        });
-        gone
-    }
-
-    fn tell(&self, reading: u64, sent: Option<Sent>) {
-        if let Some(sent) = sent {
-            drop(self.changes.send(Change { reading, sent }));
-        }
-    }
-}
-
-/// The last entry of each of these leases, if it is after `after`.
-async fn last_entries(
-    backend: &dyn Backend,
-    leases: impl ExactSizeIterator<Item = &LeaseName>,
-    after: u64,
-) -> Result<Vec<Handover>, ListError> {
-    if leases.len() == 0 {
-        return Ok(Vec::new());
-    }
-    let read = async {
-        let mut reading = backend.read().await?;
-        reading.handovers(history::last_of(leases)).await
-    };
-    let mut entries = in_time(read).await.map_err(read_failed)?;
-    entries.retain(|entry| entry.seq > after);
-    Ok(entries)
-}
-
-/// Whether readers who know `before` are to be told of `row` now because of what
-/// the log speaks of.
-fn is_logged(before: &LeaseRow, row: &LeaseRow) -> bool {
-    // Not by `changed_at`: after a clock stepped back, it stands still.
-    let lapsed = |row: &LeaseRow| row.tenure.as_ref().is_some_and(|tenure| tenure.lapsed);
-    Rebuilt::from(before) != Rebuilt::from(row)
-        || before.blocked != row.blocked
-        || lapsed(before) != lapsed(row)
-}
-
-/// Whether they are to be told that it was renewed: these are coalesced.
-fn is_renewed(before: &LeaseRow, row: &LeaseRow, since: Duration) -> bool {
-    let renewal = |row: &LeaseRow| {
-        row.tenure.as_ref().map(|tenure| {
-            let status = tenure.status.as_ref().map(|status| status.get().to_owned());
-            (tenure.renewed_at, tenure.expires_at, status)
-        })
-    };
-    since >= RENEWALS_APART && renewal(before) != renewal(row)
-}
-
 /// One who watches.
 struct Reader {
     hub: Arc<Hub>,
@@ -449,7 +220,7 @@ struct Reader {
     prefix: Option<String>,
     time: broadcast::Receiver<Sent>,
     changes: broadcast::Receiver<Change>,
-    page: Arc<Page>,
+    _page: Arc<Page>,
     to: mpsc::Sender<Sent>,
     _counted: Viewer,
 }
@@ -548,13 +319,13 @@ impl Reader {
     /// Sends what happened last to each of these, after `after`.
     async fn send_lasts(&mut self, leases: &[Lease], after: u64) -> Result<(), Gone> {
         let names = leases.iter().map(|lease| &lease.lease);
-        let read = last_entries(&*self.page.backend, names, after).await;
+        let read = last_handovers(&*self.hub.backend, names).await;
         let entries = read.map_err(|error| {
             tracing::warn!(?error, "a reader of events could not catch up");
             Gone
         })?;
-        for entry in entries {
-            self.send(Sent::new(None, "handover", &entry)).await?;
+        for entry in entries.iter().filter(|entry| entry.seq > after) {
+            self.send(Sent::new(None, "handover", entry)).await?;
         }
         Ok(())
     }
@@ -581,45 +352,4 @@ async fn next_of(log: &mut Option<broadcast::Receiver<Logged>>) -> Result<Logged
         Some(log) => log.recv().await.map_err(|_| Gone),
         None => std::future::pending().await,
     }
-}
-
-/// Reads a page as it is answered, and the log's last `seq` at that moment.
-pub(super) async fn read_page(
-    backend: &dyn Backend,
-    query: &LeaseQuery,
-) -> Result<(LeasePage, u64), ListError> {
-    let (mut rows, now, seq) = read_rows_and_more(backend, query).await?;
-    let more = listing::cut(&mut rows, query.limit);
-    let last = rows.last().filter(|_| more);
-    let next = last.map(|last| listing::lease_cursor(query, last, now));
-    let items: Vec<Lease> = rows.iter().map(|row| view(row, now)).collect();
-    Ok((LeasePage { items, next, now }, seq))
-}
-
-async fn read_rows(
-    backend: &dyn Backend,
-    query: &LeaseQuery,
-) -> Result<(Vec<LeaseRow>, Timestamp, u64), ListError> {
-    let (mut rows, now, seq) = read_rows_and_more(backend, query).await?;
-    listing::cut(&mut rows, query.limit);
-    Ok((rows, now, seq))
-}
-
-async fn read_rows_and_more(
-    backend: &dyn Backend,
-    query: &LeaseQuery,
-) -> Result<(Vec<LeaseRow>, Timestamp, u64), ListError> {
-    let read = async {
-        let mut reading = backend.read().await?;
-        let now = reading.now().await?;
-        let select = match listing::leases(query, now, backend.dialect()) {
-            Ok(select) => select,
-            Err(bad) => return Ok(Err(bad)),
-        };
-        let rows = reading.leases(select).await?;
-        let head = reading.end().await?.head;
-        Ok(Ok((rows, now, head.seq)))
-    };
-    let read = in_time(read).await.map_err(read_failed)?;
-    Ok(read?)
 }

@@ -17,6 +17,7 @@ mod history;
 mod inquiry;
 pub mod keeping;
 mod kept;
+mod lease_page;
 mod line;
 mod listing;
 mod play;
@@ -27,6 +28,7 @@ mod raises;
 mod reader;
 mod record;
 mod renew;
+mod sent;
 mod shown;
 mod sql;
 mod sqlite;
@@ -407,7 +409,7 @@ impl Store {
     /// # Errors
     /// As [`Self::leases`].
     pub async fn leases_and_seq(&self, query: &LeaseQuery) -> Result<(LeasePage, u64), ListError> {
-        events::read_page(&*self.lanes.backend, query).await
+        lease_page::read_page(&*self.lanes.backend, query).await
     }
 
     /// Numbers of leases.
@@ -441,14 +443,7 @@ impl Store {
     /// # Errors
     /// The database does not answer.
     pub async fn last_handovers(&self, leases: &[LeaseName]) -> Result<Vec<Handover>, StoreError> {
-        if leases.is_empty() {
-            return Ok(Vec::new());
-        }
-        let read = async {
-            let mut reading = self.lanes.backend.read().await?;
-            reading.handovers(history::last_of(leases.iter())).await
-        };
-        in_time(read).await.map_err(read_failed)
+        lease_page::last_handovers(&*self.lanes.backend, leases.iter()).await
     }
 
     /// One entry of the log.

@@ -5,7 +5,11 @@ use std::time::Duration;
 use baton_client::{Event, EventHandovers, LeaseSort, Snapshot};
 use tokio::sync::mpsc;
 
-use super::{ask::*, *};
+use super::{
+    ask::*,
+    faults::{Fault, Faults, Faulty, Place},
+    *,
+};
 use crate::store::events::Sent;
 
 on_both_databases![
@@ -16,6 +20,7 @@ on_both_databases![
     what_no_longer_matches_is_gone,
     only_entries_under_a_prefix_are_sent,
     of_a_page_only_its_leases_last_entries_are_sent,
+    what_could_not_be_read_is_told_later,
     who_is_too_far_away_starts_anew,
     streams_end_when_the_server_stops,
 ];
@@ -274,6 +279,25 @@ async fn of_a_page_only_its_leases_last_entries_are_sent(database: TestDatabase)
         .await;
     assert_eq!(told, ["b gone", "entry 7", "a2"]);
     assert_eq!(watcher.id, 5, "these say not where to go on");
+}
+
+async fn what_could_not_be_read_is_told_later(database: TestDatabase) {
+    let faults = Faults::default();
+    let backend = Faulty::on(&database.open().await, &faults).await;
+    let store = Store::on(backend).await.expect("it answers");
+    store.take("deploy", "a").await;
+    let mut watcher = Watcher::of(&store, LeaseQuery::default(), EventHandovers::Page, None).await;
+    watcher.snapshot().await;
+    faults.arm(Place::Entries, Fault::Fails);
+    store.ask("deploy", release("a", 1)).await.expect("is held");
+    let told = watcher.until(|event| match event {
+        Event::Lease(lease) if lease.holder.is_none() => Some(lease),
+        _ => None,
+    });
+    tokio::time::timeout(PATIENCE, told)
+        .await
+        .expect("it is told once it can be read");
+    assert!(!faults.are_armed(), "the reading that failed was this one");
 }
 
 async fn who_is_too_far_away_starts_anew(database: TestDatabase) {

@@ -12,7 +12,7 @@ use super::super::{
         Transaction,
     },
     postgres::PostgresBackend,
-    record::ClaimRecord,
+    record::{ClaimRecord, TotalsRecord},
     sqlite::SqliteBackend,
     statement::Statement,
 };
@@ -32,6 +32,8 @@ pub enum Place {
     Write,
     Append,
     Commit,
+    /// When entries are read, outside of a transaction that writes.
+    Entries,
 }
 
 /// What happens there.
@@ -52,6 +54,14 @@ pub struct Faults(Arc<Mutex<Option<(Place, Fault)>>>);
 impl Faults {
     pub fn arm(&self, place: Place, fault: Fault) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((place, fault));
+    }
+
+    /// Whether nobody has come to the place yet.
+    pub fn are_armed(&self) -> bool {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .is_some()
     }
 
     fn take(&self, place: Place) -> Option<Fault> {
@@ -128,7 +138,10 @@ impl Backend for Faulty {
     }
 
     async fn read(&self) -> DbResult<Box<dyn Reading>> {
-        self.backend.read().await
+        Ok(Box::new(FaultyReading {
+            reading: self.backend.read().await?,
+            faults: self.faults.clone(),
+        }))
     }
 
     async fn due(&self, from: &From) -> DbResult<Due> {
@@ -241,5 +254,34 @@ impl Transaction for FaultyTransaction {
 
     async fn commit(self: Box<Self>) -> DbResult<()> {
         self.faults.meet(Place::Commit, self.tx.commit()).await
+    }
+}
+
+struct FaultyReading {
+    reading: Box<dyn Reading>,
+    faults: Faults,
+}
+
+#[async_trait]
+impl Reading for FaultyReading {
+    async fn now(&mut self) -> DbResult<Timestamp> {
+        self.reading.now().await
+    }
+
+    async fn end(&mut self) -> DbResult<End> {
+        self.reading.end().await
+    }
+
+    async fn leases(&mut self, select: Statement) -> DbResult<Vec<LeaseRow>> {
+        self.reading.leases(select).await
+    }
+
+    async fn handovers(&mut self, select: Statement) -> DbResult<Vec<Handover>> {
+        let work = self.reading.handovers(select);
+        self.faults.meet(Place::Entries, work).await
+    }
+
+    async fn totals(&mut self, select: Statement) -> DbResult<TotalsRecord> {
+        self.reading.totals(select).await
     }
 }
