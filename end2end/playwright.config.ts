@@ -23,7 +23,8 @@ export default defineConfig({
   expect: { timeout: 10_000 },
   reporter: 'list',
   use: {
-    trace: 'retain-on-failure',
+    // A recording takes pictures of the page, and time from what is measured.
+    trace: process.env.BATON_BENCH ? 'off' : 'retain-on-failure',
     launchOptions: {
       executablePath: chromium(),
       args: [

@@ -192,7 +192,7 @@ export class Api {
     return this.call('GET', `leases/${lease}`);
   }
 
-  async call(method: string, path: string, body?: object): Promise<Lease> {
+  async call<T = Lease>(method: string, path: string, body?: object): Promise<T> {
     const response = await fetch(`${this.url}/api/v1/${path}`, {
       method,
       headers: { authorization: `Bearer ${this.token}`, ...(body && { 'content-type': 'application/json' }) },
