@@ -151,7 +151,7 @@ pub async fn renewals(mut call: Call) -> Answer {
             (lease, Request::Renew(asker.clone(), parse::renew(renew)))
         })
         .collect();
-    let mut answers = call.site.store().submit_all(requests).await.into_iter();
+    let mut answers = call.site.store().renew_all(requests).await.into_iter();
     let mut now = None;
     let mut results = Results::of(names.len());
     for (lease, allowed) in names.into_iter().zip(allowed) {

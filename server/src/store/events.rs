@@ -50,6 +50,13 @@ struct Logged {
     sent: Sent,
 }
 
+/// The time, and what most readers are sent of it.
+#[derive(Debug, Clone)]
+struct Timed {
+    event: TimeEvent,
+    sent: Sent,
+}
+
 /// The middle of all that watch.
 pub struct Hub {
     backend: Arc<dyn Backend>,
@@ -57,7 +64,10 @@ pub struct Hub {
     /// Up to here the log was sent on. Moves before the entries are sent, so
     /// that whoever listens first and then looks here knows what it may miss.
     sent_on: watch::Sender<u64>,
-    time: broadcast::Sender<Sent>,
+    time: broadcast::Sender<Timed>,
+    /// Moves when the log ends before where it was sent on: another database took
+    /// over, and did not have all of it.
+    rewound: watch::Sender<()>,
     pages: Mutex<HashMap<Shown, Weak<Page>>>,
     stop: CancellationToken,
 }
@@ -75,6 +85,7 @@ impl Hub {
             log: broadcast::Sender::new(BACKLOG),
             sent_on: watch::Sender::new(last),
             time: broadcast::Sender::new(16),
+            rewound: watch::Sender::default(),
             pages: Mutex::default(),
             stop: CancellationToken::new(),
         });
@@ -110,8 +121,9 @@ impl Hub {
             };
             if timed.is_none_or(|at| at.elapsed() >= POLL) {
                 timed = Some(Instant::now());
-                if let Some(sent) = Sent::new(None, "time", &TimeEvent { now, seq }) {
-                    drop(self.time.send(sent));
+                let event = TimeEvent { now, seq };
+                if let Some(sent) = Sent::new(None, "time", &event) {
+                    drop(self.time.send(Timed { event, sent }));
                 }
             }
         }
@@ -126,6 +138,10 @@ impl Hub {
             return Ok((now, head.seq));
         }
         self.sent_on.send_replace(head.seq);
+        if head.seq < *last {
+            tracing::warn!(last, head.seq, "the log ends before where it ended");
+            self.rewound.send_replace(());
+        }
         // Other servers write too: who waits in line here is to hear of it.
         while *last < head.seq && (self.log.receiver_count() > 0 || lanes.lines.len() > 0) {
             let entries = reading.handovers(page_after(*last)).await?;
@@ -174,8 +190,9 @@ impl Hub {
             log,
             prefix,
             time,
+            rewound: self.rewound.subscribe(),
             changes,
-            _page: page,
+            page,
             to,
             _counted: Viewer::enter(),
         };
@@ -218,9 +235,10 @@ struct Reader {
     log: Option<broadcast::Receiver<Logged>>,
     /// Only of leases whose names begin so, and of none.
     prefix: Option<String>,
-    time: broadcast::Receiver<Sent>,
+    time: broadcast::Receiver<Timed>,
+    rewound: watch::Receiver<()>,
     changes: broadcast::Receiver<Change>,
-    _page: Arc<Page>,
+    page: Arc<Page>,
     to: mpsc::Sender<Sent>,
     _counted: Viewer,
 }
@@ -246,6 +264,8 @@ impl Reader {
         let mut last = snapshot.seq;
         match after {
             Some(after) if self.log.is_some() => self.catch_up(after, last).await?,
+            // Who saw more than there is saw another log.
+            Some(after) if after > last => self.send_lasts(&snapshot.items, 0).await?,
             Some(after) => self.send_lasts(&snapshot.items, after).await?,
             None => {}
         }
@@ -253,6 +273,10 @@ impl Reader {
             .await?;
         drop(snapshot);
         loop {
+            if self.log.is_none() {
+                // What the page told until here, it told before this was so.
+                last = self.page.read_to();
+            }
             let sent = tokio::select! {
                 logged = next_of(&mut self.log) => {
                     let Logged { seq, lease, sent } = logged?;
@@ -271,10 +295,14 @@ impl Reader {
                     Err(_) => return Err(Gone),
                 },
                 time = self.time.recv() => match time {
-                    Ok(sent) => sent,
+                    Ok(timed) => match timed.told_to(last) {
+                        Some(sent) => sent,
+                        None => continue,
+                    },
                     Err(broadcast::error::RecvError::Lagged(_)) => continue,
                     Err(broadcast::error::RecvError::Closed) => return Err(Gone),
                 },
+                Ok(()) = self.rewound.changed() => return Err(Gone),
                 () = self.to.closed() => return Err(Gone),
             };
             self.send(Some(sent)).await?;
@@ -343,6 +371,17 @@ impl Reader {
     async fn send(&mut self, sent: Option<Sent>) -> Result<(), Gone> {
         let sent = sent.ok_or(Gone)?;
         self.to.send(sent).await.map_err(|_| Gone)
+    }
+}
+
+impl Timed {
+    /// For a reader who was told of the log up to `seq`, and goes on from there if
+    /// its stream ends now: what is still on its way is not passed over.
+    fn told_to(self, seq: u64) -> Option<Sent> {
+        if self.event.seq <= seq {
+            return Some(self.sent);
+        }
+        Sent::new(None, "time", &TimeEvent { seq, ..self.event })
     }
 }
 

@@ -2,7 +2,10 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Arc, Weak},
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -54,6 +57,8 @@ pub struct Page {
     backend: Arc<dyn Backend>,
     changes: broadcast::Sender<Change>,
     seen: tokio::sync::Mutex<Option<Seen>>,
+    /// Up to here in the log readers were told of what happened to the leases.
+    read_to: AtomicU64,
 }
 
 /// What a page was when it was last read.
@@ -64,7 +69,48 @@ struct Seen {
     seq: u64,
     read: Instant,
     /// What readers were last told of each lease, and when.
-    told: HashMap<LeaseName, (LeaseRow, Instant)>,
+    told: HashMap<LeaseName, Told>,
+}
+
+/// What readers were last told of a lease.
+struct Told {
+    row: LeaseRow,
+    /// The database's time that it was told for.
+    now: Timestamp,
+    at: Instant,
+}
+
+impl Told {
+    /// Whether readers are to be told of `row` now because of what the log speaks
+    /// of.
+    fn is_logged(&self, row: &LeaseRow) -> bool {
+        // Not by `changed_at`: after a clock stepped back, it stands still.
+        let lapsed = |row: &LeaseRow| row.tenure.as_ref().is_some_and(|tenure| tenure.lapsed);
+        Rebuilt::from(&self.row) != Rebuilt::from(row)
+            || self.row.blocked != row.blocked
+            || lapsed(&self.row) != lapsed(row)
+    }
+
+    /// Whether they are to be told that it was renewed: these are coalesced.
+    fn is_renewed(&self, row: &LeaseRow) -> bool {
+        let renewal = |row: &LeaseRow| {
+            row.tenure.as_ref().map(|tenure| {
+                let status = tenure.status.as_ref().map(|status| status.get().to_owned());
+                (tenure.renewed_at, tenure.expires_at, status)
+            })
+        };
+        self.at.elapsed() >= RENEWALS_APART && renewal(&self.row) != renewal(row)
+    }
+
+    /// Whether they were told what is over by now, although nothing was written.
+    fn is_past(&self, now: Timestamp) -> bool {
+        let marks = |now: Timestamp| {
+            let lease = view(&self.row, now);
+            let (barred, reserved) = (lease.barred.is_some(), lease.reserved.is_some());
+            (barred, reserved, lease.blocked, lease.flapping)
+        };
+        marks(self.now) != marks(now)
+    }
 }
 
 impl Page {
@@ -75,12 +121,18 @@ impl Page {
             backend,
             changes: broadcast::Sender::new(backlog),
             seen: tokio::sync::Mutex::default(),
+            read_to: AtomicU64::new(0),
         }
     }
 
     /// What changes from now on.
     pub fn changes(&self) -> broadcast::Receiver<Change> {
         self.changes.subscribe()
+    }
+
+    /// Up to which `seq` of the log readers were told what happened to its leases.
+    pub fn read_to(&self) -> u64 {
+        self.read_to.load(Ordering::Acquire)
     }
 
     /// Reads the page again and again, as long as somebody looks at it. `grew`
@@ -132,10 +184,14 @@ impl Page {
     async fn read(&self, seen: &mut Option<Seen>) -> Result<u32, ListError> {
         let (rows, now, seq) = read_rows(&*self.backend, &self.shown.query).await?;
         let read = Instant::now();
+        let told = |row: &LeaseRow| Told {
+            row: row.clone(),
+            now,
+            at: read,
+        };
         let Some(known) = seen else {
-            let told = rows
-                .iter()
-                .map(|row| (row.name.clone(), (row.clone(), read)));
+            let told = rows.iter().map(|row| (row.name.clone(), told(row)));
+            self.read_to.store(seq, Ordering::Release);
             *seen = Some(Seen {
                 reading: 1,
                 told: told.collect(),
@@ -150,9 +206,9 @@ impl Page {
         let mut logged = Vec::new();
         for row in &rows {
             let before = known.told.get(&row.name);
-            if before.is_none_or(|(before, _)| is_logged(before, row)) {
+            if before.is_none_or(|told| told.is_logged(row)) {
                 logged.push(&row.name);
-            } else if !before.is_some_and(|(before, at)| is_renewed(before, row, at.elapsed())) {
+            } else if !before.is_some_and(|told| told.is_renewed(row) || told.is_past(now)) {
                 continue;
             }
             changed.push(row);
@@ -170,8 +226,9 @@ impl Page {
         }
         for row in changed {
             self.tell(known.reading, Sent::new(None, "lease", &view(row, now)));
-            known.told.insert(row.name.clone(), (row.clone(), read));
+            known.told.insert(row.name.clone(), told(row));
         }
+        self.read_to.store(seq, Ordering::Release);
         (known.rows, known.now, known.seq, known.read) = (rows, now, seq, read);
         Ok(news)
     }
@@ -212,27 +269,6 @@ pub async fn last_handovers(
         reading.handovers(history::last_of(leases)).await
     };
     in_time(read).await.map_err(read_failed)
-}
-
-/// Whether readers who know `before` are to be told of `row` now because of what
-/// the log speaks of.
-fn is_logged(before: &LeaseRow, row: &LeaseRow) -> bool {
-    // Not by `changed_at`: after a clock stepped back, it stands still.
-    let lapsed = |row: &LeaseRow| row.tenure.as_ref().is_some_and(|tenure| tenure.lapsed);
-    Rebuilt::from(before) != Rebuilt::from(row)
-        || before.blocked != row.blocked
-        || lapsed(before) != lapsed(row)
-}
-
-/// Whether they are to be told that it was renewed: these are coalesced.
-fn is_renewed(before: &LeaseRow, row: &LeaseRow, since: Duration) -> bool {
-    let renewal = |row: &LeaseRow| {
-        row.tenure.as_ref().map(|tenure| {
-            let status = tenure.status.as_ref().map(|status| status.get().to_owned());
-            (tenure.renewed_at, tenure.expires_at, status)
-        })
-    };
-    since >= RENEWALS_APART && renewal(before) != renewal(row)
 }
 
 /// Reads a page as it is answered, and the log's last `seq` at that moment.

@@ -84,6 +84,8 @@ const WAITING_MAX: usize = 10_000;
 const READ_TIMEOUT: Duration = Duration::from_secs(8);
 /// How long a request waits for a row that somebody else has locked.
 const LOCKED_PATIENCE: Duration = Duration::from_secs(5);
+/// How long renewals that are done wait for those that were asked for with them.
+const NEIGHBOURS_PATIENCE: Duration = Duration::from_millis(500);
 
 /// The lease store. Cheap to clone.
 #[derive(Clone)]
@@ -234,12 +236,31 @@ impl Store {
         &self,
         requests: Vec<(LeaseName, Request)>,
     ) -> Vec<Result<Done, StoreError>> {
+        self.submit_within(None, requests).await
+    }
+
+    /// As [`Self::submit_all`], and no lease keeps its neighbours from their answers:
+    /// a renewal that is still open half a second after the first answer is given up,
+    /// and may be done or not.
+    pub async fn renew_all(
+        &self,
+        renewals: Vec<(LeaseName, Request)>,
+    ) -> Vec<Result<Done, StoreError>> {
+        self.submit_within(Some(NEIGHBOURS_PATIENCE), renewals)
+            .await
+    }
+
+    async fn submit_within(
+        &self,
+        patience: Option<Duration>,
+        requests: Vec<(LeaseName, Request)>,
+    ) -> Vec<Result<Done, StoreError>> {
         let count = requests.len();
         let Some(places) = self.room.enter(count) else {
             return vec![Err(StoreError::Crowded); count];
         };
         let names: Vec<LeaseName> = requests.iter().map(|(name, _)| name.clone()).collect();
-        let (many, receiver) = Many::new(count);
+        let (many, answers) = Many::new(count);
         let give_up = Instant::now() + LOCKED_PATIENCE;
         let jobs = requests.into_iter().zip(places).enumerate();
         self.lanes.send(
@@ -254,9 +275,11 @@ impl Store {
             .collect(),
         );
         drop(many);
-        let answers = receiver
-            .await
-            .unwrap_or_else(|_| vec![Err(Failure::Internal); count]);
+        let answers = match patience {
+            Some(patience) => answers.soon(patience).await,
+            None => answers.all().await,
+        };
+        let answers = answers.unwrap_or_else(|| vec![Err(Failure::Internal); count]);
         let mut explained = Vec::with_capacity(count);
         for (name, answer) in names.iter().zip(answers) {
             explained.push(match answer {
@@ -270,7 +293,7 @@ impl Store {
     /// Settles what is due on leases, each with so much patience if somebody
     /// else has locked it. Says which stayed locked.
     async fn settle(&self, names: Vec<LeaseName>, patience: Duration) -> Vec<LeaseName> {
-        let (many, receiver) = Many::new(names.len());
+        let (many, answers) = Many::new(names.len());
         let give_up = Instant::now() + patience;
         for (i, name) in names.iter().enumerate() {
             self.lanes.send(vec![Job {
@@ -284,7 +307,7 @@ impl Store {
         }
         drop(many);
         // Whatever is still due will be found again.
-        let answers = receiver.await.unwrap_or_default();
+        let answers = answers.all().await.unwrap_or_default();
         let answered = names.into_iter().zip(answers);
         answered
             .filter(|(_, answer)| matches!(answer, Err(Failure::Locked)))

@@ -146,8 +146,9 @@ impl PostgresBackend {
 #[async_trait]
 impl Backend for PostgresBackend {
     async fn begin(&self) -> DbResult<Box<dyn Transaction>> {
-        let tx = self.writers.begin().await?;
+        // Read first: what a connection to another server says is not kept.
         let opened = self.kept.times_opened();
+        let tx = self.writers.begin().await?;
         Ok(self.transaction(tx, opened, Versions::default()))
     }
 

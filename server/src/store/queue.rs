@@ -1,12 +1,18 @@
 //! Requests on their way through the writers, and where their answers go.
 
-use std::sync::{
-    Arc, Mutex, PoisonError,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError, Weak,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
 use baton_client::{LeaseName, Outcome, Timestamp};
-use tokio::{sync::oneshot, time::Instant};
+use tokio::{
+    sync::{Notify, oneshot},
+    time::Instant,
+};
 
 use crate::rules::{LeaseRow, Refusal, Request};
 
@@ -92,29 +98,76 @@ impl Reply {
 
 /// The answers to many requests that were asked at once.
 pub struct Many {
+    count: usize,
     left: AtomicUsize,
+    /// Rung with the first answer.
+    begun: Arc<Notify>,
     answers: Mutex<Vec<Option<Answer>>>,
     sender: Mutex<Option<oneshot::Sender<Vec<Answer>>>>,
 }
 
+/// Where the answers to many requests are waited for.
+pub struct Answers {
+    receiver: oneshot::Receiver<Vec<Answer>>,
+    begun: Arc<Notify>,
+    /// Not to keep it: a writer that ends without an answer is noticed by its end.
+    many: Weak<Many>,
+}
+
+impl Answers {
+    /// All of them; `None` if one was lost.
+    pub async fn all(self) -> Option<Vec<Answer>> {
+        self.receiver.await.ok()
+    }
+
+    /// Those that are there so long after the first. What becomes of the others is
+    /// not known: who asked for them is gone.
+    pub async fn soon(mut self, patience: Duration) -> Option<Vec<Answer>> {
+        let late = async {
+            self.begun.notified().await;
+            tokio::time::sleep(patience).await;
+        };
+        tokio::select! {
+            answers = &mut self.receiver => return answers.ok(),
+            () = late => {}
+        }
+        match self.many.upgrade().and_then(|many| many.so_far()) {
+            Some(answers) => Some(answers),
+            None => self.all().await,
+        }
+    }
+}
+
 impl Many {
     /// Room for `count` answers, all of which go out together.
-    pub fn new(count: usize) -> (Arc<Self>, oneshot::Receiver<Vec<Answer>>) {
+    pub fn new(count: usize) -> (Arc<Self>, Answers) {
         let (sender, receiver) = oneshot::channel();
+        let begun = Arc::new(Notify::new());
         let mut answers = Vec::new();
         answers.resize_with(count, || None);
-        let many = Self {
+        let many = Arc::new(Self {
+            count,
             left: AtomicUsize::new(count),
+            begun: begun.clone(),
             answers: Mutex::new(answers),
             sender: Mutex::new(Some(sender)),
+        });
+        let answers = Answers {
+            receiver,
+            begun,
+            many: Arc::downgrade(&many),
         };
-        (Arc::new(many), receiver)
+        (many, answers)
     }
 
     fn put(&self, index: usize, answer: Answer) {
         let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         answers[index] = Some(answer);
-        if self.left.fetch_sub(1, Ordering::AcqRel) > 1 {
+        let left = self.left.fetch_sub(1, Ordering::AcqRel);
+        if left == self.count {
+            self.begun.notify_one();
+        }
+        if left > 1 {
             return;
         }
         let all = answers
@@ -125,6 +178,15 @@ impl Many {
         if let Some(sender) = sender.take() {
             drop(sender.send(all));
         }
+    }
+
+    /// The answers that are there; `None` if all are, and have gone out.
+    fn so_far(&self) -> Option<Vec<Answer>> {
+        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = || Err(Failure::Unavailable(Outcome::Unknown));
+        let taken = answers.iter_mut().map(Option::take);
+        let answers: Vec<Answer> = taken.map(|answer| answer.unwrap_or_else(open)).collect();
+        Some(answers).filter(|answers| !answers.is_empty())
     }
 
     fn is_gone(&self) -> bool {

@@ -21,6 +21,7 @@ on_both_databases![
     only_entries_under_a_prefix_are_sent,
     of_a_page_only_its_leases_last_entries_are_sent,
     what_could_not_be_read_is_told_later,
+    what_time_alone_ends_is_told,
     who_is_too_far_away_starts_anew,
     streams_end_when_the_server_stops,
 ];
@@ -287,17 +288,42 @@ async fn what_could_not_be_read_is_told_later(database: TestDatabase) {
     let store = Store::on(backend).await.expect("it answers");
     store.take("deploy", "a").await;
     let mut watcher = Watcher::of(&store, LeaseQuery::default(), EventHandovers::Page, None).await;
-    watcher.snapshot().await;
+    let seen = watcher.snapshot().await.seq;
     faults.arm(Place::Entries, Fault::Fails);
     store.ask("deploy", release("a", 1)).await.expect("is held");
     let told = watcher.until(|event| match event {
-        Event::Lease(lease) if lease.holder.is_none() => Some(lease),
+        Event::Lease(lease) if lease.holder.is_none() => Some(()),
+        // Whoever goes on from there is to miss nothing.
+        Event::Time(time) => {
+            assert_eq!(time.seq, seen, "nothing of what follows was told yet");
+            None
+        }
         _ => None,
     });
     tokio::time::timeout(PATIENCE, told)
         .await
         .expect("it is told once it can be read");
     assert!(!faults.are_armed(), "the reading that failed was this one");
+}
+
+async fn what_time_alone_ends_is_told(database: TestDatabase) {
+    let store = database.store().await;
+    store.take("deploy", "a").await;
+    let mut watcher = Watcher::start(&store, LeaseQuery::default(), None).await;
+    watcher.snapshot().await;
+    let force = force(1, None, Some(("b", 1_000)));
+    store.ask("deploy", force).await.expect("is held");
+    let mut reserved = Vec::new();
+    let told = watcher.until(|event| {
+        if let Event::Lease(lease) = event {
+            reserved.push(lease.reserved.map(|kept| kept.holder));
+        }
+        (reserved.last() == Some(&None)).then_some(())
+    });
+    tokio::time::timeout(PATIENCE, told)
+        .await
+        .expect("its end is told, although nothing is written");
+    assert_eq!(reserved.first(), Some(&Some(holder("b"))), "{reserved:?}");
 }
 
 async fn who_is_too_far_away_starts_anew(database: TestDatabase) {

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use baton_client::{Code, HandoverEvent};
+use baton_client::{Code, HandoverEvent, Outcome};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
 use super::{ask::*, *};
@@ -76,6 +76,17 @@ async fn a_locked_row_delays_only_its_own_lease() {
             quickly(store.ask(lease, renew("a", 1)))
                 .await
                 .expect("is held");
+        }
+        // In one call with the lease that is stuck, they get their answers.
+        let together = others.iter().map(String::as_str).chain(["stuck"]);
+        let together = together.map(|lease| (name(lease), renew("a", 1))).collect();
+        let mut answers = quickly(store.renew_all(together)).await;
+        let stuck = answers.pop().map(|answer| answer.map(|done| done.lease()));
+        let Some(Err(StoreError::Unavailable(Outcome::Unknown))) = stuck else {
+            panic!("nobody knows yet what becomes of it: {stuck:?}");
+        };
+        for answer in answers {
+            answer.expect("is held");
         }
         let lease = format!("new-{rounds}");
         quickly(store.take(&lease, "a")).await;
