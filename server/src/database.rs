@@ -4,7 +4,7 @@
 
 use std::{
     fs::{File, TryLockError},
-    path::PathBuf,
+    path::{Path, PathBuf},
     str::FromStr,
     sync::{
         Arc,
@@ -14,7 +14,7 @@ use std::{
 };
 
 use sqlx::{
-    PgPool, SqlitePool,
+    Connection as _, PgConnection, PgPool, SqlitePool,
     migrate::{MigrateError, Migrator},
     postgres::{PgConnectOptions, PgPoolOptions},
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
@@ -60,6 +60,12 @@ pub enum OpenError {
     /// The address names no database that Baton knows.
     #[error("`{0}` is not a database address: use sqlite://FILE or postgres://USER@HOST/NAME")]
     Address(String),
+    /// The folder of a SQLite file is not there.
+    #[error("there is no folder {0}: make it, or name another file")]
+    NoFolder(PathBuf),
+    /// There is no such SQLite file, and none is to be made.
+    #[error("there is no file {0}")]
+    NoFile(PathBuf),
     /// It could not be reached.
     #[error("the database at {address} cannot be opened")]
     Connect {
@@ -162,7 +168,13 @@ impl Database {
             source,
         };
         if address.starts_with("sqlite:") {
-            Ok(Self::Sqlite(open_sqlite(address).await.map_err(connect)?))
+            let options = SqliteConnectOptions::from_str(address).map_err(connect)?;
+            // SQLite itself says of both only that it cannot open the file.
+            let folder = options.get_filename().parent();
+            if let Some(folder) = folder.filter(|folder| is_missing(folder)) {
+                return Err(OpenError::NoFolder(folder.to_path_buf()));
+            }
+            Ok(Self::Sqlite(open_sqlite(options).await.map_err(connect)?))
         } else if address.starts_with("postgres:") || address.starts_with("postgresql:") {
             let options = PgConnectOptions::from_str(address).map_err(connect)?;
             let pool = postgres_pool(options, READERS).await.map_err(connect)?;
@@ -181,13 +193,28 @@ impl Database {
         if !address.starts_with("sqlite:") {
             return Self::connect(address).await;
         }
-        let looked = look_at_sqlite(address).await;
-        looked
-            .map(Self::Sqlite)
-            .map_err(|source| OpenError::Connect {
-                address: without_password(address),
-                source,
-            })
+        let connect = |source| OpenError::Connect {
+            address: without_password(address),
+            source,
+        };
+        let options = SqliteConnectOptions::from_str(address).map_err(connect)?;
+        if is_missing(options.get_filename()) {
+            return Err(OpenError::NoFile(options.get_filename().to_path_buf()));
+        }
+        let looked = look_at_sqlite(options).await;
+        looked.map(Self::Sqlite).map_err(connect)
+    }
+
+    /// Closes what is open. The last one to close a SQLite file leaves all of it in
+    /// the file itself, with nothing beside it.
+    pub async fn close(&self) {
+        match self {
+            Self::Sqlite(sqlite) => {
+                sqlite.readers.close().await;
+                sqlite.writer.close().await;
+            }
+            Self::Postgres(pool) => pool.close().await,
+        }
     }
 
     /// Brings the schema of the database at `address` up to date.
@@ -260,8 +287,13 @@ async fn postgres_is_current(pool: &PgPool) -> bool {
     })
 }
 
-async fn open_sqlite(address: &str) -> Result<SqliteDatabase, sqlx::Error> {
-    let options = SqliteConnectOptions::from_str(address)?
+/// Whether a path that is not empty leads nowhere.
+fn is_missing(path: &Path) -> bool {
+    !path.as_os_str().is_empty() && path.try_exists().is_ok_and(|there| !there)
+}
+
+async fn open_sqlite(options: SqliteConnectOptions) -> Result<SqliteDatabase, sqlx::Error> {
+    let options = options
         .create_if_missing(true)
         .journal_mode(SqliteJournalMode::Wal)
         // An answer leaves after the commit, and a commit is on the disk.
@@ -300,8 +332,8 @@ async fn open_sqlite(address: &str) -> Result<SqliteDatabase, sqlx::Error> {
 }
 
 /// A file that somebody else may be serving, or a copy of one.
-async fn look_at_sqlite(address: &str) -> Result<SqliteDatabase, sqlx::Error> {
-    let options = SqliteConnectOptions::from_str(address)?
+async fn look_at_sqlite(options: SqliteConnectOptions) -> Result<SqliteDatabase, sqlx::Error> {
+    let options = options
         .create_if_missing(false)
         .read_only(true)
         .busy_timeout(Duration::from_secs(5))
@@ -338,11 +370,20 @@ pub async fn postgres_pool(
         ("default_transaction_isolation", "read committed"),
         ("timezone", "UTC"),
     ]);
-    PgPoolOptions::new()
+    let pool = PgPoolOptions::new()
         .max_connections(connections)
         .acquire_timeout(CONNECT_TIMEOUT)
-        .connect_with(options)
-        .await
+        .connect_with(options.clone())
+        .await;
+    if !matches!(pool, Err(sqlx::Error::PoolTimedOut)) {
+        return pool;
+    }
+    // The pool tried again and again, and does not say what stood against it.
+    let alone = PgConnection::connect_with(&options);
+    match tokio::time::timeout(CONNECT_TIMEOUT, alone).await {
+        Ok(Err(error)) => Err(error),
+        _ => pool,
+    }
 }
 
 /// Connections for writing: one for each lane, and some for leases that wait

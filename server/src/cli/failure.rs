@@ -190,7 +190,9 @@ fn failed_text(failed: &Failed, token: bool) -> String {
         }
         Some(_) => {}
     }
-    if let Some(wait) = failed.retry_after {
+    // A history that is behind stays so until somebody acts.
+    let acts = failed.problem.as_ref().map(|problem| problem.code) == Some(Code::HistoryBehind);
+    if let Some(wait) = failed.retry_after.filter(|_| !acts) {
         text.push_str(&format!(
             "\nTry again in {}.",
             span(wait.as_millis().try_into().unwrap_or(u64::MAX))

@@ -60,7 +60,7 @@ pub struct UnpauseArgs {
     incident: IncidentArgs,
 }
 
-/// Protect a lease: who forces it must type its name
+/// Protect a lease: who forces it on the page or at the prompt must type its name
 #[derive(Debug, clap::Args)]
 pub struct ProtectArgs {
     #[command(flatten)]

@@ -3,13 +3,13 @@
 
 use std::{
     net::{IpAddr, SocketAddr},
-    path::PathBuf,
+    path::{Path, PathBuf},
     time::Duration,
 };
 
 use url::Url;
 
-use super::{DatabaseArgs, Exit, Failure, Millis};
+use super::{DatabaseArgs, Exit, Failure, Millis, safe::safe};
 use crate::http::{self, CheckpointOptions, ServeOptions};
 
 /// Checkpoints are not taken more often.
@@ -85,6 +85,15 @@ pub struct ServeArgs {
 
 /// Runs the command.
 pub async fn run(args: ServeArgs) -> Result<(), Failure> {
+    // Found out at the first checkpoint, it would be too late.
+    let folder = args.checkpoint_to.as_deref().and_then(Path::parent);
+    if let Some(folder) = folder.filter(|folder| *folder != Path::new("") && !folder.is_dir()) {
+        let folder = safe(&folder.display().to_string()).to_string();
+        return Err(Failure::new(
+            Exit::Usage,
+            format!("--checkpoint-to: there is no folder {folder}: make it, or name another file"),
+        ));
+    }
     let options = ServeOptions {
         listen: args.listen,
         database: args.database.database,

@@ -74,6 +74,9 @@ struct ListArgs {
     database: DatabaseArgs,
 }
 
+/// What whoever uses a new token at once has to know.
+const KNOWN_SOON: &str = "A running server knows it within a second.";
+
 /// Runs the command.
 pub async fn run(args: TokenArgs) -> Result<(), Failure> {
     match args.command {
@@ -81,7 +84,9 @@ pub async fn run(args: TokenArgs) -> Result<(), Failure> {
         TokenCommand::Rotate(args) => {
             let people = open(&args.database).await?;
             let secret = people.rotate_token(&args.name).await?;
-            output::line(secret.reveal())
+            output::line(secret.reveal())?;
+            output::note(KNOWN_SOON);
+            Ok(())
         }
         TokenCommand::Revoke(args) => {
             let people = open(&args.database).await?;
@@ -103,7 +108,9 @@ async fn create(args: CreateArgs) -> Result<(), Failure> {
         expires_in: life,
     };
     let (_, secret) = people.create_token(new).await?;
-    output::line(secret.reveal())
+    output::line(secret.reveal())?;
+    output::note(KNOWN_SOON);
+    Ok(())
 }
 
 async fn list(args: ListArgs) -> Result<(), Failure> {

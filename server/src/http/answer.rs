@@ -240,7 +240,7 @@ fn unavailable(outcome: Outcome) -> Oops {
         match outcome {
             Outcome::NotDone => "the database does not answer; nothing was done: try again",
             Outcome::Unknown => {
-                "the database stopped answering at the commit, so this may have happened: \
+                "the database did not answer in time, so this may have happened: \
                  look, or repeat it (acquire with its claim_id; renew and release as they are)"
             }
         },
@@ -269,6 +269,7 @@ fn detail(refused: &Refused) -> String {
     let holder = lease
         .and_then(|lease| lease.holder.as_ref())
         .map_or("nobody", |holder| holder.as_str());
+    let is_held = lease.is_some_and(|lease| lease.holder.is_some());
     let generation = lease.map_or(0, |lease| lease.generation.get());
     let until = |until: Option<Timestamp>| match until {
         Some(at) => format!("until {at}; try again then, or wait in line with wait_ms"),
@@ -296,6 +297,14 @@ fn detail(refused: &Refused) -> String {
              look again before you act"
         ),
         Refusal::NotHeld => "nobody holds it, so nobody can be asked or barred".into(),
+        Refusal::Lost(presented) if presented.get() == generation && is_held => format!(
+            "generation {presented} is not yours: it is held by {holder}; present the name that \
+             acquired it, or stop the work"
+        ),
+        Refusal::Lost(presented) if presented.get() > generation => format!(
+            "generation {presented} was not granted here; stop the work, and acquire again. \
+             It is at {generation}, held by {holder}"
+        ),
         Refusal::Lost(presented) => format!(
             "generation {presented} is over; stop the work, and acquire again. \
              It is at {generation}, held by {holder}"
@@ -310,7 +319,7 @@ fn detail(refused: &Refused) -> String {
         Refusal::HistoryBehind(seq) => format!(
             "the log does not contain a checkpoint at seq {seq}: it lost entries, or is another \
              one, and what it grants now could repeat generations; the operator of the server \
-             runs `baton raise-floor`"
+             runs `baton raise-floor` (on SQLite, while the server is stopped)"
         ),
         Refusal::GenerationsExhausted => {
             "the generation cannot grow any more; use another name".into()

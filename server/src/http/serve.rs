@@ -38,7 +38,7 @@ use super::{
 
 /// From the signal to the end: what is under way has this long.
 const STOP_WITHIN: Duration = Duration::from_secs(4);
-/// And the last entries of the access log this long.
+/// And the last entries of the access log this long, and so long the database.
 const FINISH_WITHIN: Duration = Duration::from_millis(500);
 
 /// How to serve.
@@ -197,6 +197,7 @@ pub async fn serve(options: ServeOptions) -> Result<(), ServeError> {
     }
     // What was only counted: this is its last chance.
     drop(tokio::time::timeout(FINISH_WITHIN, people.access_log().finish()).await);
+    drop(tokio::time::timeout(FINISH_WITHIN, database.close()).await);
     Ok(())
 }
 

@@ -132,6 +132,8 @@ async fn a_server_that_stops_answers_what_is_under_way() {
     assert!(took < Duration::from_secs(5), "{took:?}");
     waiting.await.expect("it is answered").problem(409, "held");
     stream.end().await;
+    // All of it is in the one file.
+    assert!(!server.folder().join("baton.db-wal").exists());
     assert!(
         !server.log().contains("still under way"),
         "{}",

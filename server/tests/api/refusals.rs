@@ -214,6 +214,16 @@ async fn a_tenure_that_is_over_is_lost_and_says_how_it_ended() {
             );
         }
     }
+    // What it says is so: nothing is over that never was, or that another one has.
+    for (holder, generation, so) in [
+        ("other", 9, "was not granted here"),
+        ("h", 1, "is held by other"),
+    ] {
+        let answer = server.call("guessed", "renew", tenure(holder, generation));
+        let problem = answer.await.problem(409, "lost");
+        let detail = problem["detail"].as_str().expect("it says why");
+        assert!(detail.contains(so), "{detail}");
+    }
     // A claim whose tenure is over is lost, too.
     let mut claim = takes("h");
     claim["claim_id"] = json!("c");

@@ -295,7 +295,31 @@ async fn wrong_usage_says_what_to_do() {
     let mut command = served.baton();
     let database = "sqlite:///no/such/file.db";
     let said = failed(&run(command.args(["export", "--database", database])), 5);
-    assert!(said.contains("cannot be opened"), "{said}");
+    assert!(said.contains("there is no file /no/such/file.db"), "{said}");
+    // What never was a history is not called a changed one.
+    let other = served.folder().join("other.txt");
+    fs::write(&other, "root:x:0:0\n\u{0}\n").expect("can be written");
+    let said = failed(&verify(&served, &[&other]), 2);
+    assert!(said.contains("nor an export of Baton"), "{said}");
+    // A server that could not keep what it is told to keep does not start.
+    let serve = |arguments: &[&str]| {
+        let mut command = served.baton();
+        run(command
+            .args(["serve", "--listen", "127.0.0.1:0"])
+            .args(arguments))
+    };
+    let said = failed(&serve(&["--database", database]), 1);
+    assert!(said.contains("there is no folder /no/such"), "{said}");
+    let every = [
+        "--checkpoint-every",
+        "1h",
+        "--checkpoint-to",
+        "/no/such/file",
+    ];
+    let said = failed(&serve(&every), 2);
+    assert!(said.contains("there is no folder /no/such"), "{said}");
+    let said = failed(&serve(&["--database", "postgres://127.0.0.1:1/none"]), 1);
+    assert!(said.contains("refused"), "{said}");
     let mut command = served.baton();
     command.env("BATON_TOKEN", "baton_nobody-knows-this-one-at-all");
     failed(&run(command.arg("export")), 4);

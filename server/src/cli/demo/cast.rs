@@ -95,7 +95,7 @@ pub const CAST: &[Part] = &[
         ..PLAIN
     },
     Part {
-        lease: "reports.nightly",
+        lease: "reports.hourly",
         members: &["reporter-1"],
         ttl_ms: 12_000,
         payload: Some(r#"{"reports":["usage","costs"]}"#),

@@ -242,11 +242,19 @@ fn verify_file<M: Reads>(
     let mut tally = Tally::new(HandoverQuery::default());
     let mut end = Whole::Cut;
     let mut line = Vec::new();
+    let (mut any, mut any_json) = (false, false);
     loop {
         line.clear();
         if lines.read_until(b'\n', &mut line).map_err(unread)? == 0 {
+            if any && !any_json {
+                let file = file.display();
+                let what = format!("{file} is neither a SQLite database nor an export of Baton");
+                return Err(Failure::new(Exit::Usage, what));
+            }
             return Ok(end);
         }
+        any = true;
+        any_json |= line.starts_with(b"{");
         let read = std::str::from_utf8(&line)
             .map_err(|error| error.to_string())
             .and_then(|line| M::read(line.trim_end_matches(['\n', '\r'])));
