@@ -51,9 +51,6 @@ struct OperatorArgs {
 /// for the ttl. `baton step-down` asks the holder first.
 #[derive(Debug, clap::Args)]
 pub struct ForceReleaseArgs {
-    #[command(flatten)]
-    operator: OperatorArgs,
-
     /// Afterwards nobody (everyone), or not the deposed holder (holder), may acquire, for --bar-for
     #[arg(
         long,
@@ -65,6 +62,10 @@ pub struct ForceReleaseArgs {
     /// How long the bar lasts: 1s to 24h
     #[arg(long, value_name = "DURATION", requires = "bar")]
     bar_for: Option<Millis>,
+
+    // Last: what follows its connection would stand under that heading.
+    #[command(flatten)]
+    operator: OperatorArgs,
 }
 
 /// Ask a holder to let go, and force it at a deadline
@@ -73,12 +74,13 @@ pub struct ForceReleaseArgs {
 /// `baton cancel-step-down` takes it back.
 #[derive(Debug, clap::Args)]
 pub struct StepDownArgs {
-    #[command(flatten)]
-    operator: OperatorArgs,
-
     /// How long the holder has: 1s to 24h
     #[arg(long, value_name = "DURATION")]
     deadline: Millis,
+
+    // Last: what follows its connection would stand under that heading.
+    #[command(flatten)]
+    operator: OperatorArgs,
 }
 
 /// Runs `baton force-release`.
