@@ -205,16 +205,21 @@ impl Database {
         looked.map(Self::Sqlite).map_err(connect)
     }
 
-    /// Closes what is open. The last one to close a SQLite file leaves all of it in
-    /// the file itself, with nothing beside it.
-    pub async fn close(&self) {
-        match self {
-            Self::Sqlite(sqlite) => {
-                sqlite.readers.close().await;
-                sqlite.writer.close().await;
-            }
-            Self::Postgres(pool) => pool.close().await,
-        }
+    /// Closes a SQLite file, with all of it in the file itself and nothing in what
+    /// lies beside it. On PostgreSQL there is nothing to do.
+    ///
+    /// # Errors
+    /// What lies beside it could not be copied; it is copied with the next start.
+    pub async fn close(&self) -> sqlx::Result<()> {
+        let Self::Sqlite(sqlite) = self else {
+            return Ok(());
+        };
+        sqlite.readers.close().await;
+        let copied = sqlx::query("pragma wal_checkpoint(truncate)")
+            .execute(&sqlite.writer)
+            .await;
+        sqlite.writer.close().await;
+        copied.map(drop)
     }
 
     /// Brings the schema of the database at `address` up to date.

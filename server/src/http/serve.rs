@@ -38,7 +38,7 @@ use super::{
 
 /// From the signal to the end: what is under way has this long.
 const STOP_WITHIN: Duration = Duration::from_secs(4);
-/// And the last entries of the access log this long, and so long the database.
+/// The last entries of the access log have this long, and so long more the database.
 const FINISH_WITHIN: Duration = Duration::from_millis(500);
 
 /// How to serve.
@@ -191,13 +191,26 @@ pub async fn serve(options: ServeOptions) -> Result<(), ServeError> {
     tracing::info!(address = %listener.local_addr().map_err(listening)?, "listening");
     greet(&site.inner.address, first.as_ref());
     tokio::spawn(stop_on_signal(stop.clone(), store));
+    let overdue = CancellationToken::new();
+    tokio::spawn(given_up(stop.clone(), overdue.clone()));
     tokio::select! {
-        () = listen::serve(listener, app, stop.clone()) => {}
-        () = given_up(stop) => tracing::warn!("stopping although some requests are still under way"),
+        () = listen::serve(listener, app, stop) => {}
+        () = overdue.cancelled() => tracing::warn!("stopping although some requests are still under way"),
     }
     // What was only counted: this is its last chance.
     drop(tokio::time::timeout(FINISH_WITHIN, people.access_log().finish()).await);
-    drop(tokio::time::timeout(FINISH_WITHIN, database.close()).await);
+    let too_late = async {
+        overdue.cancelled().await;
+        tokio::time::sleep(FINISH_WITHIN).await;
+    };
+    tokio::select! {
+        closed = database.close() => {
+            if let Err(error) = closed {
+                tracing::warn!(%error, "the database was not closed in good order");
+            }
+        }
+        () = too_late => tracing::warn!("stopping although the database is not closed"),
+    }
     Ok(())
 }
 
@@ -379,10 +392,11 @@ async fn stop_on_signal(stop: CancellationToken, store: Store) {
     store.hub().stop();
 }
 
-/// Some time after the stop was asked for.
-async fn given_up(stop: CancellationToken) {
+/// Some time after the stop was asked for, what is left is overdue.
+async fn given_up(stop: CancellationToken, overdue: CancellationToken) {
     stop.cancelled().await;
     tokio::time::sleep(STOP_WITHIN).await;
+    overdue.cancel();
 }
 
 #[cfg(test)]

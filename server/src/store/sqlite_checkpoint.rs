@@ -19,7 +19,9 @@ pub fn keep_short(database: &SqliteDatabase) {
     tokio::spawn(async move {
         while !database.writer.is_closed() {
             tokio::time::sleep(EVERY).await;
-            if let Err(error) = copy(&database).await {
+            if let Err(error) = copy(&database).await
+                && !database.readers.is_closed()
+            {
                 tracing::warn!(%error, "SQLite's write-ahead log cannot be copied; it grows");
             }
         }
