@@ -4,6 +4,7 @@
 
 use std::{
     fs::{File, TryLockError},
+    io::ErrorKind,
     path::{Path, PathBuf},
     str::FromStr,
     sync::{
@@ -64,7 +65,7 @@ pub enum OpenError {
     #[error("there is no folder {0}: make it, or name another file")]
     NoFolder(PathBuf),
     /// There is no such SQLite file, and none is to be made.
-    #[error("there is no file {0}")]
+    #[error("there is no database at {0}")]
     NoFile(PathBuf),
     /// It could not be reached.
     #[error("the database at {address} cannot be opened")]
@@ -157,21 +158,24 @@ impl Database {
         Ok(database)
     }
 
+    /// As [`Self::open`], and makes none: a mistyped address must not.
+    ///
+    /// # Errors
+    /// As [`Self::open`], and there is no such file.
+    pub async fn open_existing(address: &str) -> Result<Self, OpenError> {
+        existing_sqlite(address)?;
+        Self::open(address).await
+    }
+
     /// Opens the database at `address` and leaves its schema as it is.
     ///
     /// # Errors
     /// The address is not understood, or the database cannot be reached.
     pub async fn connect(address: &str) -> Result<Self, OpenError> {
-        let shown = without_password(address);
-        let connect = |source| OpenError::Connect {
-            address: shown.clone(),
-            source,
-        };
-        if address.starts_with("sqlite:") {
-            let options = SqliteConnectOptions::from_str(address).map_err(connect)?;
-            // SQLite itself says of both only that it cannot open the file.
-            let folder = options.get_filename().parent();
-            if let Some(folder) = folder.filter(|folder| is_missing(folder)) {
+        let connect = |source| cannot_connect(address, source);
+        if let Some(options) = sqlite_options(address)? {
+            // SQLite itself says only that it cannot open the file.
+            if let Some(folder) = missing_folder(options.get_filename()) {
                 return Err(OpenError::NoFolder(folder.to_path_buf()));
             }
             Ok(Self::Sqlite(open_sqlite(options).await.map_err(connect)?))
@@ -180,7 +184,7 @@ impl Database {
             let pool = postgres_pool(options, READERS).await.map_err(connect)?;
             Ok(Self::Postgres(pool))
         } else {
-            Err(OpenError::Address(shown))
+            Err(OpenError::Address(without_password(address)))
         }
     }
 
@@ -190,19 +194,13 @@ impl Database {
     /// # Errors
     /// The address is not understood, or there is no such database.
     pub async fn look(address: &str) -> Result<Self, OpenError> {
-        if !address.starts_with("sqlite:") {
+        let Some(options) = existing_sqlite(address)? else {
             return Self::connect(address).await;
-        }
-        let connect = |source| OpenError::Connect {
-            address: without_password(address),
-            source,
         };
-        let options = SqliteConnectOptions::from_str(address).map_err(connect)?;
-        if is_missing(options.get_filename()) {
-            return Err(OpenError::NoFile(options.get_filename().to_path_buf()));
-        }
         let looked = look_at_sqlite(options).await;
-        looked.map(Self::Sqlite).map_err(connect)
+        looked
+            .map(Self::Sqlite)
+            .map_err(|source| cannot_connect(address, source))
     }
 
     /// Closes a SQLite file, with all of it in the file itself and nothing in what
@@ -292,9 +290,44 @@ async fn postgres_is_current(pool: &PgPool) -> bool {
     })
 }
 
-/// Whether a path that is not empty leads nowhere.
-fn is_missing(path: &Path) -> bool {
-    !path.as_os_str().is_empty() && path.try_exists().is_ok_and(|there| !there)
+fn cannot_connect(address: &str, source: sqlx::Error) -> OpenError {
+    OpenError::Connect {
+        address: without_password(address),
+        source,
+    }
+}
+
+/// What the address of a SQLite file says; `None` of another address.
+fn sqlite_options(address: &str) -> Result<Option<SqliteConnectOptions>, OpenError> {
+    if !address.starts_with("sqlite:") {
+        return Ok(None);
+    }
+    let options = SqliteConnectOptions::from_str(address);
+    options
+        .map(Some)
+        .map_err(|source| cannot_connect(address, source))
+}
+
+/// The same of a file that is there.
+fn existing_sqlite(address: &str) -> Result<Option<SqliteConnectOptions>, OpenError> {
+    let options = sqlite_options(address)?;
+    let file = options.as_ref().map(SqliteConnectOptions::get_filename);
+    match file.filter(|file| file.try_exists().is_ok_and(|there| !there)) {
+        Some(file) => Err(OpenError::NoFile(file.to_path_buf())),
+        None => Ok(options),
+    }
+}
+
+/// The folder that a file would be in, if it is none.
+pub fn missing_folder(file: &Path) -> Option<&Path> {
+    let folder = file.parent()?;
+    // A bare name is in the folder that one is in.
+    let is_missing = !folder.as_os_str().is_empty()
+        && match folder.metadata() {
+            Ok(found) => !found.is_dir(),
+            Err(error) => error.kind() == ErrorKind::NotFound,
+        };
+    is_missing.then_some(folder)
 }
 
 async fn open_sqlite(options: SqliteConnectOptions) -> Result<SqliteDatabase, sqlx::Error> {
@@ -435,6 +468,20 @@ fn has_several_names(file: &std::path::Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_file_of_an_address_is_found() {
+        for (address, file) in [
+            ("sqlite://baton.db", Some("baton.db")),
+            ("sqlite:///var/lib/baton.db", Some("/var/lib/baton.db")),
+            ("sqlite:baton.db", Some("baton.db")),
+            ("postgres://localhost/baton", None),
+        ] {
+            let options = sqlite_options(address).expect("it is an address");
+            let found = options.as_ref().map(SqliteConnectOptions::get_filename);
+            assert_eq!(found, file.map(Path::new), "{address}");
+        }
+    }
 
     #[test]
     fn passwords_are_not_shown() {

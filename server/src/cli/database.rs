@@ -1,10 +1,6 @@
 //! The `--database` that the commands beside the server share with it.
 
-use std::{path::Path, str::FromStr as _};
-
-use sqlx::sqlite::SqliteConnectOptions;
-
-use super::{Exit, Failure, safe::safe};
+use super::{Exit, Failure};
 use crate::database::{Database, OpenError};
 
 /// Which database.
@@ -26,52 +22,29 @@ impl DatabaseArgs {
     /// Opens a database that is there already: a mistyped address must not make
     /// another one.
     pub async fn open(&self) -> Result<Database, Failure> {
-        if let Some(file) = sqlite_file(&self.database)
-            && !Path::new(&file).exists()
-        {
-            return Err(Failure::new(
-                Exit::Unreachable,
-                format!(
-                    "there is no database at {}: start `baton serve` first, or say where it is \
-                     with --database or BATON_DATABASE",
-                    safe(&file)
-                ),
-            ));
-        }
-        Database::open(&self.database).await.map_err(|error| {
-            let exit = match error {
-                OpenError::Address(_) => Exit::Usage,
-                _ => Exit::Unreachable,
-            };
-            Failure::caused(exit, &error)
-        })
+        let opened = Database::open_existing(&self.database).await;
+        opened.map_err(|error| not_opened(&error))
     }
 }
 
-/// The file of a SQLite address.
-fn sqlite_file(address: &str) -> Option<String> {
-    if !address.starts_with("sqlite:") {
-        return None;
+/// Why there is nothing to work on.
+pub fn not_opened(error: &OpenError) -> Failure {
+    let exit = match error {
+        OpenError::Address(_) => Exit::Usage,
+        _ => Exit::Unreachable,
+    };
+    let failure = Failure::caused(exit, error);
+    match error {
+        OpenError::NoFile(_) => failure.with_hint(
+            "Start `baton serve` first, or say where it is with --database or BATON_DATABASE.",
+        ),
+        _ => failure,
     }
-    let options = SqliteConnectOptions::from_str(address).ok()?;
-    Some(options.get_filename().to_str()?.to_owned())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_file_of_an_address_is_found() {
-        for (address, file) in [
-            ("sqlite://baton.db", Some("baton.db")),
-            ("sqlite:///var/lib/baton.db", Some("/var/lib/baton.db")),
-            ("sqlite:baton.db", Some("baton.db")),
-            ("postgres://localhost/baton", None),
-        ] {
-            assert_eq!(sqlite_file(address).as_deref(), file, "{address}");
-        }
-    }
 
     #[tokio::test]
     async fn a_mistyped_address_makes_no_database() {

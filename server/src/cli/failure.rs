@@ -191,8 +191,8 @@ fn failed_text(failed: &Failed, token: bool) -> String {
         Some(_) => {}
     }
     // A history that is behind stays so until somebody acts.
-    let acts = failed.problem.as_ref().map(|problem| problem.code) == Some(Code::HistoryBehind);
-    if let Some(wait) = failed.retry_after.filter(|_| !acts) {
+    let stays = failed.problem.as_ref().map(|problem| problem.code) == Some(Code::HistoryBehind);
+    if let Some(wait) = failed.retry_after.filter(|_| !stays) {
         text.push_str(&format!(
             "\nTry again in {}.",
             span(wait.as_millis().try_into().unwrap_or(u64::MAX))

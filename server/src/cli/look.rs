@@ -1,6 +1,6 @@
 //! Databases that a command looks at, beside whatever serves them.
 
-use super::{Exit, Failure, safe::safe};
+use super::{Exit, Failure, database::not_opened, safe::safe};
 use crate::{
     access_log::AccessLog,
     database::{Database, OpenError, is_damage},
@@ -25,9 +25,8 @@ pub async fn look_at(address: &str) -> Result<Looked, Failure> {
     let database = Database::look(address)
         .await
         .map_err(|error| match &error {
-            OpenError::Address(_) => Failure::caused(Exit::Usage, &error),
             OpenError::Connect { source, .. } if is_damage(source) => damaged(source),
-            _ => Failure::caused(Exit::Unreachable, &error),
+            _ => not_opened(&error),
         })?;
     let reader = Reader::of(&database).await.map_err(|error| {
         if is_damage(&error) {

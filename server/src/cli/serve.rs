@@ -3,14 +3,17 @@
 
 use std::{
     net::{IpAddr, SocketAddr},
-    path::{Path, PathBuf},
+    path::PathBuf,
     time::Duration,
 };
 
 use url::Url;
 
 use super::{DatabaseArgs, Exit, Failure, Millis, safe::safe};
-use crate::http::{self, CheckpointOptions, ServeOptions};
+use crate::{
+    database::{OpenError, missing_folder},
+    http::{self, CheckpointOptions, ServeOptions},
+};
 
 /// Checkpoints are not taken more often.
 const CHECKPOINTS_APART_MS_MIN: u64 = 1_000;
@@ -86,13 +89,10 @@ pub struct ServeArgs {
 /// Runs the command.
 pub async fn run(args: ServeArgs) -> Result<(), Failure> {
     // Found out at the first checkpoint, it would be too late.
-    let folder = args.checkpoint_to.as_deref().and_then(Path::parent);
-    if let Some(folder) = folder.filter(|folder| *folder != Path::new("") && !folder.is_dir()) {
-        let folder = safe(&folder.display().to_string()).to_string();
-        return Err(Failure::new(
-            Exit::Usage,
-            format!("--checkpoint-to: there is no folder {folder}: make it, or name another file"),
-        ));
+    if let Some(folder) = args.checkpoint_to.as_deref().and_then(missing_folder) {
+        let error = OpenError::NoFolder(folder.to_path_buf());
+        let text = safe(&format!("--checkpoint-to: {error}")).to_string();
+        return Err(Failure::new(Exit::Usage, text));
     }
     let options = ServeOptions {
         listen: args.listen,

@@ -10,7 +10,7 @@ use super::{
     safe::safe,
     table::{Table, clock},
 };
-use crate::people::{NewToken, Token};
+use crate::people::{NewToken, Secret, Token};
 
 /// Manage the API tokens that programs send
 ///
@@ -74,9 +74,6 @@ struct ListArgs {
     database: DatabaseArgs,
 }
 
-/// What whoever uses a new token at once has to know.
-const KNOWN_SOON: &str = "A running server knows it within a second.";
-
 /// Runs the command.
 pub async fn run(args: TokenArgs) -> Result<(), Failure> {
     match args.command {
@@ -84,9 +81,7 @@ pub async fn run(args: TokenArgs) -> Result<(), Failure> {
         TokenCommand::Rotate(args) => {
             let people = open(&args.database).await?;
             let secret = people.rotate_token(&args.name).await?;
-            output::line(secret.reveal())?;
-            output::note(KNOWN_SOON);
-            Ok(())
+            show(&secret)
         }
         TokenCommand::Revoke(args) => {
             let people = open(&args.database).await?;
@@ -108,8 +103,13 @@ async fn create(args: CreateArgs) -> Result<(), Failure> {
         expires_in: life,
     };
     let (_, secret) = people.create_token(new).await?;
+    show(&secret)
+}
+
+/// Prints a new token, and what whoever uses it at once has to know.
+fn show(secret: &Secret) -> Result<(), Failure> {
     output::line(secret.reveal())?;
-    output::note(KNOWN_SOON);
+    output::note("A running server knows it within a second.");
     Ok(())
 }
 

@@ -269,7 +269,6 @@ fn detail(refused: &Refused) -> String {
     let holder = lease
         .and_then(|lease| lease.holder.as_ref())
         .map_or("nobody", |holder| holder.as_str());
-    let is_held = lease.is_some_and(|lease| lease.holder.is_some());
     let generation = lease.map_or(0, |lease| lease.generation.get());
     let until = |until: Option<Timestamp>| match until {
         Some(at) => format!("until {at}; try again then, or wait in line with wait_ms"),
@@ -297,10 +296,14 @@ fn detail(refused: &Refused) -> String {
              look again before you act"
         ),
         Refusal::NotHeld => "nobody holds it, so nobody can be asked or barred".into(),
-        Refusal::Lost(presented) if presented.get() == generation && is_held => format!(
-            "generation {presented} is not yours: it is held by {holder}; present the name that \
+        Refusal::Lost(presented)
+            if presented.get() == generation && lease.is_some_and(|it| it.holder.is_some()) =>
+        {
+            format!(
+                "generation {presented} is not yours: it is held by {holder}; present the name that \
              acquired it, or stop the work"
-        ),
+            )
+        }
         Refusal::Lost(presented) if presented.get() > generation => format!(
             "generation {presented} was not granted here; stop the work, and acquire again. \
              It is at {generation}, held by {holder}"

@@ -17,7 +17,7 @@ const LONG: i64 = 8_192;
 pub fn keep_short(database: &SqliteDatabase) {
     let database = database.clone();
     tokio::spawn(async move {
-        while !database.writer.is_closed() {
+        while !database.readers.is_closed() {
             tokio::time::sleep(EVERY).await;
             if let Err(error) = copy(&database).await
                 && !database.readers.is_closed()

@@ -295,7 +295,10 @@ async fn wrong_usage_says_what_to_do() {
     let mut command = served.baton();
     let database = "sqlite:///no/such/file.db";
     let said = failed(&run(command.args(["export", "--database", database])), 5);
-    assert!(said.contains("there is no file /no/such/file.db"), "{said}");
+    assert!(
+        said.contains("there is no database at /no/such/file.db"),
+        "{said}"
+    );
     // What never was a history is not called a changed one.
     let other = served.folder().join("other.txt");
     fs::write(&other, "root:x:0:0\n\u{0}\n").expect("can be written");

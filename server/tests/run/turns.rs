@@ -1,7 +1,7 @@
 //! How the command is told and heard: its environment, signals both ways, exit
 //! codes, an operator's step-down.
 
-use std::{fs, time::Duration};
+use std::{fs, process::Command, time::Duration};
 
 use baton_client::{Acquire, LeaseState, StepDownRequest};
 
@@ -149,11 +149,31 @@ async fn who_waits_ends_at_once_when_told() {
         .acquire(&lease, &acquire)
         .await
         .expect("it is free");
-    let mut running = Running::start(served.baton(), "patient", &["busy", "--", "true"]);
-    tokio::time::sleep(Duration::from_millis(500)).await;
-    // Not Ctrl-C's: a shell's background jobs, as these tests may be, ignore that one.
-    running.signal("TERM");
-    assert_eq!(running.code(), 143);
+    let waiting = |count: u32| {
+        let metrics = Command::new("curl")
+            .args(["-sS", &format!("{}/metrics", served.url)])
+            .output()
+            .expect("the program is there");
+        let metrics = String::from_utf8_lossy(&metrics.stdout).into_owned();
+        let line = format!("\nbaton_waiting_acquires {count}\n");
+        metrics.contains(&line).then_some(())
+    };
+    for (signal, code) in [("INT", 130), ("TERM", 143)] {
+        // A shell has its background jobs ignore Ctrl-C's, and these may be such.
+        let baton = served.baton();
+        let mut heeding = Command::new("env");
+        heeding.arg("--default-signal=INT").arg(baton.get_program());
+        heeding.envs(
+            baton
+                .get_envs()
+                .filter_map(|(name, value)| Some((name, value?))),
+        );
+        let mut running = Running::start(heeding, "patient", &["busy", "--", "true"]);
+        until("it waits in line", || waiting(1));
+        running.signal(signal);
+        assert_eq!(running.code(), code, "{signal}");
+        until("its place in line is free", || waiting(0));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

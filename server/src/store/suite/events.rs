@@ -23,6 +23,7 @@ on_both_databases![
     what_could_not_be_read_is_told_later,
     what_time_alone_ends_is_told,
     who_is_too_far_away_starts_anew,
+    streams_end_when_the_log_lost_its_end,
     streams_end_when_the_server_stops,
 ];
 
@@ -362,6 +363,39 @@ async fn who_is_too_far_away_starts_anew(database: TestDatabase) {
         entries(&mut watcher, head).await,
         Vec::from_iter(1_002..=head)
     );
+}
+
+async fn streams_end_when_the_log_lost_its_end(database: TestDatabase) {
+    let store = database.store().await;
+    for lease in ["a", "b", "c"] {
+        store.take(lease, "x").await;
+    }
+    let all = [EventHandovers::All, EventHandovers::Page];
+    let mut watchers = Vec::new();
+    for handovers in all {
+        let mut watcher = Watcher::of(&store, LeaseQuery::default(), handovers, None).await;
+        watcher.snapshot().await;
+        let followed = |event| matches!(event, Event::Time(time) if time.seq == 3).then_some(());
+        watcher.until(followed).await;
+        watchers.push(watcher);
+    }
+    // As after a failover to a database that did not have all of it.
+    database
+        .forge(
+            "delete from handovers where seq = 3;
+            update log_head set seq = 2, hash = (select hash from handovers where seq = 2);",
+        )
+        .await;
+    for mut watcher in watchers {
+        let ended = async { while watcher.stream.recv().await.is_some() {} };
+        tokio::time::timeout(PATIENCE, ended)
+            .await
+            .expect("it ends");
+    }
+    // Who comes back is told that it is another log.
+    let mut watcher = Watcher::start(&store, LeaseQuery::default(), Some(3)).await;
+    assert!(matches!(watcher.next().await, Event::Reset));
+    assert_eq!(watcher.snapshot().await.seq, 2);
 }
 
 async fn streams_end_when_the_server_stops(database: TestDatabase) {

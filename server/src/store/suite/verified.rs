@@ -78,7 +78,7 @@ async fn a_log_that_nobody_touched_holds(database: TestDatabase) {
 impl TestDatabase {
     /// Does something to it past its triggers: on PostgreSQL as superuser, on
     /// SQLite by editing the file.
-    async fn forge(&self, sql: &str) {
+    pub(super) async fn forge(&self, sql: &str) {
         if !self.is_postgres() {
             let triggers = ["no_update", "no_delete", "no_replace"];
             let drops = triggers.map(|name| format!("drop trigger if exists handovers_{name};"));
