@@ -45,6 +45,10 @@ async fn blocked(answer: impl Future<Output = Result<Lease, StoreError>>) {
     let answer = tokio::time::timeout(BLOCKED, answer)
         .await
         .expect("in time");
+    is_blocked(answer);
+}
+
+fn is_blocked(answer: Result<Lease, StoreError>) {
     assert_eq!(code(&answer), Code::Blocked);
     let Err(StoreError::Blocked(Some(lease))) = answer else {
         panic!("it says what the lease is");
@@ -130,21 +134,22 @@ async fn a_fenced_transaction_lets_renewals_through_and_holds_off_changes_of_han
     // Renewals pass, also beside changes that wait, and the changes are refused
     // in the end.
     let changes = [force(1, None, None), release("a", 1), acquire(taking("b"))];
-    let waiting: Vec<_> = changes
-        .into_iter()
-        .map(|change| {
-            let store = store.clone();
-            tokio::spawn(async move { blocked(store.ask("fenced", change)).await })
-        })
-        .collect();
+    // At once: an acquire that nothing goes ahead of is told that it is held.
+    let asked = changes.map(|change| (name("fenced"), change)).into();
+    let asking = store.clone();
+    let waiting = tokio::spawn(async move {
+        tokio::time::timeout(BLOCKED, asking.submit_all(asked))
+            .await
+            .expect("in time")
+    });
     for _ in 0..20 {
         quickly(store.ask("fenced", renew("a", 1)))
             .await
             .expect("is held");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    for change in waiting {
-        change.await.expect("it is refused in time");
+    for answer in waiting.await.expect("they are refused in time") {
+        is_blocked(answer.map(|done| done.lease()));
     }
     assert_eq!(store.events_of("fenced").await, ["granted"]);
     // Afterwards it changes hands.
