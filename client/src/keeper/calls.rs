@@ -146,9 +146,11 @@ impl Answered {
                 Self::plain(key, RenewAnswer::Lost(ended))
             }
             Code::UnknownLease => Self::plain(key, RenewAnswer::Lost(Ended::Unknown)),
-            _ if problem.status >= 500 || problem.code == Code::RateLimited => {
+            // Somebody's transaction has the lease locked, for a while.
+            Code::Blocked | Code::RateLimited => {
                 Self::plain(key, RenewAnswer::Failed { retry_after })
             }
+            _ if problem.status >= 500 => Self::plain(key, RenewAnswer::Failed { retry_after }),
             _ => Self {
                 key,
                 answer: RenewAnswer::NotAllowed,

@@ -289,7 +289,10 @@ impl Tenure {
     }
 
     fn stopped(&self, let_go: bool, reply: Option<oneshot::Sender<LetGo>>) {
-        self.local.give_up.store(0, Ordering::Release);
+        // An extension that is on its way finds it over. The keeper would take that
+        // for a tenure that ran out, so it is told that this one is let go.
+        let give_up = self.local.give_up.swap(0, Ordering::AcqRel);
+        let let_go = let_go || clock::now().nanos() < give_up;
         let _ = self.commands.send(Command::Stopped {
             key: self.local.key,
             epoch: self.local.epoch,

@@ -38,7 +38,8 @@ impl Handle {
     /// given up and nobody took it, it is renewed and goes on under the same
     /// generation. The tenure before must be dropped first.
     ///
-    /// Safe to cancel: what is granted all the same is let go again.
+    /// Safe to cancel: what is granted all the same is what the next call comes back
+    /// with, or lapses.
     ///
     /// # Errors
     /// Waiting will not help; see [`HoldError`]. To call it again is to try

@@ -59,6 +59,8 @@ struct Known {
     /// When all of them were last read, so that what is missing does not exist.
     all_at: Option<Moment>,
     tried_at: Option<Moment>,
+    /// The last try came to nothing.
+    failed: bool,
 }
 
 #[derive(Debug)]
@@ -87,12 +89,15 @@ impl Leaders {
             .tried_at
             .is_some_and(|tried| now.since(tried) < self.age_max);
         let read = if recent {
-            Ok(())
+            (!known.failed).then_some(()).ok_or(LeaderError::Late)
         } else {
             known.tried_at = Some(now);
-            tokio::time::timeout(READ_MAX, self.read(&mut known))
-                .await
-                .unwrap_or(Err(LeaderError::Late))
+            // Should this be cancelled, it failed.
+            known.failed = true;
+            let read = tokio::time::timeout(READ_MAX, self.read(&mut known)).await;
+            let read = read.unwrap_or(Err(LeaderError::Late));
+            known.failed = read.is_err();
+            read
         };
         let now = clock::now();
         if let Some(seen) = known.leases.get(lease) {

@@ -100,6 +100,9 @@ impl Jitter {
     }
 }
 
+/// The longest that a call may take, in microseconds: a server gives up before.
+const CALL_US_MAX: u64 = 20_000_000;
+
 /// The durations that follow from a ttl.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Timing {
@@ -146,9 +149,15 @@ impl Timing {
         Duration::from_millis(interval_ms(self.ttl_ms))
     }
 
-    /// How long a call may take.
+    /// How long a call may take: half of what there is until the next one, and not
+    /// for ever.
     pub(crate) const fn call_bound(self) -> Duration {
-        Duration::from_micros(interval_ms(self.ttl_ms) * 1_000 / 2)
+        let half_us = interval_ms(self.ttl_ms) * 1_000 / 2;
+        Duration::from_micros(if half_us < CALL_US_MAX {
+            half_us
+        } else {
+            CALL_US_MAX
+        })
     }
 
     /// When the next renewal is due after one that was sent at `sent`: up to a

@@ -81,6 +81,30 @@ async fn the_other_codes_are_those_of_every_command() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn with_a_long_ttl_nobody_waits_long_either() {
+    let mut served = Served::start().await;
+    let lease = "taken".parse().expect("a lease");
+    let taking = Acquire::new("somebody".parse().expect("a holder"), 60_000);
+    let taken = served.client().acquire(&lease, &taking).await;
+    taken.expect("a grant");
+    let arguments = ["taken", "--ttl", "1h", "--wait", "0"];
+    assert_eq!(code(&served, &arguments, "exit 0"), 75);
+
+    // Nor does who asks for the end while the server is away.
+    let script = "trap 'exit 7' USR1; sleep 1000 & wait";
+    let arguments = ["kept", "--ttl", "1h", "--", "sh", "-c", script];
+    let mut running = Running::start(served.baton(), "h", &arguments);
+    running.until_living(2);
+    served.kill();
+    running.signal("USR1");
+    until("nothing of it is left", || {
+        running.living().is_empty().then_some(())
+    });
+    running.signal("TERM");
+    assert_eq!(running.code(), 7);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_command_knows_its_tenure_and_not_the_token() {
     let served = Served::start().await;
     let (path, text) = file(&served, "environment");

@@ -95,8 +95,21 @@ async fn dropping_it_says_that_the_work_has_stopped() {
     let token = tenure.token();
     drop(tenure);
     assert!(token.is_cancelled());
-    assert!(matches!(
-        received.recv().await,
-        Some(Command::Stopped { let_go: false, .. })
-    ));
+    let told = received.recv().await;
+    assert!(matches!(told, Some(Command::Stopped { .. })));
+}
+
+/// A confirmation that is on its way finds the guard gone, which would look like a
+/// tenure that ran out, to be taken up again.
+#[tokio::test]
+async fn dropping_what_is_held_lets_it_go() {
+    for (holds, lets_go) in [(LONG, true), (Duration::ZERO, false)] {
+        let (tenure, mut received) = tenure(holds);
+        drop(tenure);
+        let told = received.recv().await;
+        assert!(
+            matches!(told, Some(Command::Stopped { let_go, .. }) if let_go == lets_go),
+            "{lets_go}"
+        );
+    }
 }

@@ -36,6 +36,8 @@ use crate::{
 
 /// What a renewal takes in a call besides its names and its status.
 const RENEWAL_BYTES: usize = 128;
+/// How many times the shortest bound of a call the others in it may have.
+const BOUNDS_APART: u32 = 4;
 
 /// Every lease that one keeper looks after.
 #[derive(Debug, Default)]
@@ -184,7 +186,7 @@ impl Machine {
     }
 
     /// Renews what is due, and with it what will be soon: so the leases of a
-    /// process fall into step with each other.
+    /// process fall into step with each other. One that failed keeps its distance.
     fn send_renewals(&mut self, now: Moment) {
         let due = |slot: &Slot, ahead: u32| {
             let ahead = slot.timing.interval() * ahead / 4;
@@ -193,22 +195,25 @@ impl Machine {
         if !self.slots.values().any(|slot| due(slot, 0)) {
             return;
         }
-        let keys: Vec<Key> = self
+        let mut going: Vec<&Slot> = self
             .slots
             .values()
-            .filter(|slot| due(slot, 1))
-            .map(|slot| slot.key)
+            .filter(|slot| due(slot, u32::from(slot.failures == 0)))
             .collect();
+        going.sort_by_key(|slot| slot.timing.call_bound());
+        let keys: Vec<Key> = going.into_iter().map(|slot| slot.key).collect();
         for batch in self.batches(&keys) {
             self.send_batch(&batch, now);
         }
     }
 
-    /// Splits renewals into calls that the server takes: each lease once, not
-    /// too many, not too long.
+    /// Splits renewals, the shortest bounds first, into calls that the server takes:
+    /// each lease once, not too many, not too long. A call is over when the shortest
+    /// of its bounds is, so much longer ones go by themselves.
     fn batches(&self, keys: &[Key]) -> Vec<Vec<Key>> {
         let mut batches: Vec<Vec<Key>> = Vec::new();
         let (mut names, mut bytes) = (BTreeSet::new(), 0);
+        let mut shortest = Duration::ZERO;
         for key in keys {
             let Some(slot) = self.slots.get(key) else {
                 continue;
@@ -216,10 +221,13 @@ impl Machine {
             let status = slot.status.as_ref().map_or(0, |(_, raw)| raw.get().len());
             let size = RENEWAL_BYTES + self.holder_bytes + slot.lease.as_str().len() + status;
             let fits = names.len() < RENEWALS_MAX && bytes + size <= RENEWALS_BYTES_MAX * 9 / 10;
+            let bound = slot.timing.call_bound();
+            let fits = fits && bound <= shortest * BOUNDS_APART;
             if batches.is_empty() || !fits || names.contains(&slot.lease) {
                 batches.push(Vec::new());
                 names.clear();
                 bytes = 0;
+                shortest = bound;
             }
             names.insert(slot.lease.clone());
             bytes += size;

@@ -347,3 +347,57 @@ fn one_name_is_never_twice_in_a_call() {
     add(&mut machine, Key(2), "a", 30_000);
     assert_eq!(machine.batches(&[KEY, Key(2)]).len(), 2);
 }
+
+/// A call is over when the shortest bound in it is.
+#[test]
+fn a_long_tenure_is_not_renewed_in_the_short_time_of_another() {
+    let (short, longer) = (Key(2), Key(3));
+    let mut machine = machine();
+    add(&mut machine, short, "b", 3_000);
+    add(&mut machine, longer, "c", 60_000);
+    let batches = machine.batches(&[short, KEY, longer]);
+    assert_eq!(batches, [vec![short], vec![KEY, longer]]);
+}
+
+#[test]
+fn who_failed_does_not_go_along_before_its_time() {
+    let mut machine = machine();
+    let other = Key(2);
+    add(&mut machine, other, "b", 30_000);
+    let names = |actions: Vec<Action>| -> Vec<(CallId, Vec<Key>)> {
+        let renewals = actions.into_iter().filter_map(|action| match action {
+            Action::Renew { call, renewals, .. } => {
+                Some((call, renewals.iter().map(|due| due.key).collect()))
+            }
+            _ => None,
+        });
+        renewals.collect()
+    };
+    for action in machine.poll(at(0)) {
+        let Action::Acquire { key, call, .. } = action else {
+            panic!("only acquires: {action:?}");
+        };
+        let answer = AcquireAnswer::Granted(grant(1), confirmed(30_000));
+        // The other one a little later.
+        let now = at(0).plus(Duration::from_millis(500 * key.0));
+        machine.acquired(key, call, answer, now, NO_JITTER);
+    }
+    machine.poll(at(2));
+    // Together as long as all is well.
+    let first = names(machine.poll(at(10)));
+    let [(call, both)] = &first[..] else {
+        panic!("one call: {first:?}");
+    };
+    assert_eq!(both[..], [KEY, other]);
+    let retry_after = Some(Duration::from_secs(4));
+    let answers = [(KEY, retry_after), (other, None)];
+    let failed = answers.map(|(key, retry_after)| (key, RenewAnswer::Failed { retry_after }));
+    machine.renewed(*call, failed.into(), at(10), NO_JITTER);
+    machine.poll(at(10));
+    // The one that may come again soon does so alone.
+    let soon = machine.next_at().expect("it is tried again");
+    assert!(soon < at(13), "{soon:?}");
+    let second = names(machine.poll(soon));
+    assert_eq!(second.len(), 1);
+    assert_eq!(second[0].1, [other]);
+}

@@ -178,13 +178,18 @@ fn parse(pid: Pid, stat: &str) -> Option<Process> {
     let (_, fields) = stat.rsplit_once(") ")?;
     let mut fields = fields.split_ascii_whitespace();
     let state = fields.next()?;
+    let parent = fields.next()?.parse().ok()?;
+    let group = fields.next()?.parse().ok()?;
+    // The 20th field, the next one after five; then the 22nd.
+    let threads: u32 = fields.nth(14)?.parse().ok()?;
+    let started = fields.nth(1)?.parse().ok()?;
     Some(Process {
         pid,
-        parent: fields.next()?.parse().ok()?,
-        group: fields.next()?.parse().ok()?,
-        // The 22nd field; three of those before it are read already.
-        started: fields.nth(16)?.parse().ok()?,
-        zombie: matches!(state, "Z" | "X" | "x"),
+        parent,
+        group,
+        started,
+        // A process whose first thread has ended looks dead while others work on.
+        zombie: matches!(state, "Z" | "X" | "x") && threads <= 1,
     })
 }
 
@@ -203,6 +208,34 @@ mod tests {
         assert_eq!(process.started, 12_345);
         assert!(process.zombie);
         assert_eq!(parse(pid, "77 (cut off"), None);
+    }
+
+    #[test]
+    fn a_process_whose_first_thread_has_ended_is_killed_too() {
+        // The raw call ends the thread that makes it, and no other.
+        let script = "import ctypes, platform, threading, time
+threading.Thread(target=time.sleep, args=(600,)).start()
+ctypes.CDLL(None).syscall(93 if platform.machine() == 'aarch64' else 60, 0)";
+        let mut child = Command::new("python3")
+            .args(["-c", script])
+            .spawn()
+            .expect("Python starts");
+        let pid = Pid::from_child(&child);
+        let state = || {
+            let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
+            stat.expect("it is not waited for yet")
+        };
+        while !state().contains(") Z ") {
+            std::thread::yield_now();
+        }
+        assert!(!read(pid).expect("it is there").zombie, "{}", state());
+        let here = rustix::process::getpid();
+        let process = below(here).into_iter().find(|process| process.pid == pid);
+        assert!(matches!(
+            send(&process.expect("it is seen"), Signal::KILL),
+            Sent::Yes
+        ));
+        assert!(!child.wait().expect("it ends").success());
     }
 
     #[test]

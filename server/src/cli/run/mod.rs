@@ -43,6 +43,9 @@ use signals::Incoming;
 pub use watcher::between;
 use work::{Done, Job};
 
+/// The longest that a call is waited for when the time for waiting is over.
+const CALL_MAX: Duration = Duration::from_secs(5);
+
 const AFTER_HELP: &str = "\
 While it holds the lease, baton run renews it every third of the ttl. When the lease is lost, when
 the server cannot be reached in time, and also when baton run is stopped or killed, the command and
@@ -162,7 +165,10 @@ pub async fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     let ended = turns(&args, &session, &job, &mut handle, &mut signals).await;
     // What is still to be given back is given back before the end.
     drop(handle);
-    let _ = tokio::time::timeout(Duration::from_secs(5), keeper.flush()).await;
+    let flushed = tokio::time::timeout(Duration::from_secs(5), keeper.flush()).await;
+    if flushed.is_err() {
+        output::note(&format!("baton: {}.", ReleaseError::Unconfirmed));
+    }
     ended.map(ExitCode::from)
 }
 
@@ -206,7 +212,7 @@ async fn turns(
     signals: &mut Incoming,
 ) -> Result<u8, Failure> {
     let wait = args.wait.map(|wait| Duration::from_millis(wait.0));
-    let call = Duration::from_millis(args.ttl.0 / 6);
+    let call = Duration::from_millis(args.ttl.0 / 6).min(CALL_MAX);
     loop {
         let tenure = match contend(handle, session, wait, call, signals).await? {
             Got::Tenure(tenure) => tenure,
@@ -217,12 +223,12 @@ async fn turns(
         })?;
         match next(done, args.once) {
             Next::Exit(code) => {
-                release(tenure).await;
+                release(tenure, signals).await;
                 return Ok(code);
             }
             Next::Lost => {
                 let loss = loss(&tenure);
-                release(tenure).await;
+                release(tenure, signals).await;
                 return Err(Failure::new(
                     Exit::Refused,
                     format!("lost {}: {loss}. The command was stopped.", args.lease),
@@ -234,8 +240,8 @@ async fn turns(
                     "baton: lost {}: {loss}. The command was stopped; contending again.",
                     args.lease
                 ));
-                if asked {
-                    release(tenure).await;
+                if asked && let Some(number) = release(tenure, signals).await {
+                    return Ok(code_of_signal(number));
                 }
                 // Otherwise it is just dropped: should nobody have taken it,
                 // it goes on under its generation.
@@ -284,14 +290,22 @@ fn loss(tenure: &Tenure) -> String {
     safe_lines(&loss.to_string())
 }
 
-/// Lets the lease go, now that the work has stopped.
-async fn release(tenure: Tenure) {
-    match tenure.release().await {
+/// Lets the lease go, now that the work has stopped. Who asks for the end meanwhile,
+/// by the signal that this gives back, need not wait for a server that does not
+/// answer: it is tried a little longer while everything ends.
+async fn release(tenure: Tenure, signals: &mut Incoming) -> Option<i32> {
+    let released = tokio::select! {
+        biased;
+        released = tenure.release() => released,
+        number = signals.ending() => return Some(number),
+    };
+    match released {
         Ok(()) | Err(ReleaseError::Lost(_)) => {}
         Err(unconfirmed @ ReleaseError::Unconfirmed) => {
             output::note(&format!("baton: {unconfirmed}."));
         }
     }
+    None
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::{process::Stdio, time::Duration};
 
 use baton_client::keeper::Tenure;
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, waitpgid};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader},
     process::Command,
@@ -25,9 +25,10 @@ pub async fn report(tenure: &Tenure, job: &Job, environment: &Environment) {
     let mut turns = tokio::time::interval(job.status_interval);
     turns.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut complained = false;
+    let mut group = Group::default();
     loop {
         turns.tick().await;
-        let problem = match ask(script, environment, bound).await {
+        let problem = match ask(script, environment, bound, &mut group).await {
             Ok(line) => tell(tenure, &line).err(),
             Err(problem) => Some(problem),
         };
@@ -49,7 +50,13 @@ fn tell(tenure: &Tenure, line: &str) -> Result<(), String> {
 }
 
 /// The first line of what the script says.
-async fn ask(script: &str, environment: &Environment, bound: Duration) -> Result<String, String> {
+async fn ask(
+    script: &str,
+    environment: &Environment,
+    bound: Duration,
+    group: &mut Group,
+) -> Result<String, String> {
+    group.reap();
     let mut command = Command::new("sh");
     command
         .args(["-c", script])
@@ -59,7 +66,10 @@ async fn ask(script: &str, environment: &Environment, bound: Duration) -> Result
         .kill_on_drop(true);
     environment.put(&mut command);
     let mut child = command.spawn().map_err(|error| error.to_string())?;
-    let group = Group(child.id().and_then(|id| Pid::from_raw(id as i32)));
+    *group = Group {
+        pid: child.id().and_then(|id| Pid::from_raw(id as i32)),
+        ended: false,
+    };
     let stdout = child.stdout.take();
     let reading = async {
         let mut line = String::new();
@@ -77,17 +87,39 @@ async fn ask(script: &str, environment: &Environment, bound: Duration) -> Result
         }
     };
     let read = tokio::time::timeout(bound, reading).await;
-    drop(group);
+    group.kill();
     read.unwrap_or_else(|_| Err(format!("it took longer than {} ms", bound.as_millis())))
 }
 
-/// Ends what the script started, also when it is not waited for any more.
-struct Group(Option<Pid>);
+/// What the script started. It is ended with it, also when it is not waited for any
+/// more.
+#[derive(Debug, Default)]
+struct Group {
+    pid: Option<Pid>,
+    /// It was ended: its number may be somebody else's by now.
+    ended: bool,
+}
+
+impl Group {
+    fn kill(&mut self) {
+        if let Some(group) = self.pid
+            && !std::mem::replace(&mut self.ended, true)
+        {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+    }
+
+    /// Takes note of the end of those in it that lost their parent: they are this
+    /// process's children then.
+    fn reap(&self) {
+        if let Some(group) = self.pid {
+            while let Ok(Some(_)) = waitpgid(group, WaitOptions::NOHANG) {}
+        }
+    }
+}
 
 impl Drop for Group {
     fn drop(&mut self) {
-        if let Some(group) = self.0 {
-            let _ = kill_process_group(group, Signal::KILL);
-        }
+        self.kill();
     }
 }
