@@ -44,6 +44,27 @@ fn escape(text: &str, keep_lines: bool) -> String {
     escaped
 }
 
+/// JSON of the same value that a terminal shows as it is. Outside of strings JSON
+/// has nothing unsafe but blanks, and in them everything may be escaped.
+pub fn safe_json(json: &str) -> Cow<'_, str> {
+    let is_unsafe = |c: char| !c.is_ascii_whitespace() && is_unsafe(c);
+    if !json.chars().any(is_unsafe) {
+        return Cow::Borrowed(json);
+    }
+    let mut escaped = String::with_capacity(json.len());
+    for c in json.chars() {
+        if is_unsafe(c) {
+            let mut units = [0; 2];
+            for unit in c.encode_utf16(&mut units) {
+                escaped.push_str(&format!("\\u{unit:04x}"));
+            }
+        } else {
+            escaped.push(c);
+        }
+    }
+    Cow::Owned(escaped)
+}
+
 /// Text as one word of a shell's command line, for lines to paste.
 pub fn shell_word(text: &str) -> String {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"._:@/+,=-".contains(&b);
@@ -82,6 +103,19 @@ mod tests {
             assert_eq!(safe(text), shown);
         }
         assert_eq!(safe_lines("two\nlines\u{7}"), "two\nlines\\u{7}");
+    }
+
+    #[test]
+    fn json_is_made_safe_and_stays_the_same_value() {
+        for (json, shown) in [
+            ("{\"a\": \"ünïcode 🦊\"}\n", "{\"a\": \"ünïcode 🦊\"}\n"),
+            ("[\"\u{202e}a\u{9b}\u{7f}\"]", r#"["\u202ea\u009b\u007f"]"#),
+            ("\"\u{e0041}\"", r#""\udb40\udc41""#),
+        ] {
+            assert_eq!(safe_json(json), shown);
+            let value = |json| serde_json::from_str::<serde_json::Value>(json).expect("JSON");
+            assert_eq!(value(json), value(shown));
+        }
     }
 
     #[test]

@@ -1,15 +1,12 @@
 //! `baton access`: the access log, newest first, for admins.
 
-use baton_client::{AccessEntry, AccessEvent, AccessPage, AccessQuery, Actor, Order, Timestamp};
+use baton_client::{AccessEntry, AccessEvent, AccessQuery, Actor, Order, Timestamp};
 
-use super::{
-    Failure,
-    connection::ConnectionArgs,
-    output, pages,
-    safe::safe,
-    table::{Table, clock},
-    words,
-};
+use super::{Failure, connection::ConnectionArgs, output, pages, safe::safe, table::clock, words};
+
+const HEADINGS: [&str; 7] = [
+    "SEQ", "TIME", "EVENT", "ACTOR", "ADDRESS", "ABOUT", "DETAILS",
+];
 
 /// Show the access log: sign-ins, changes of users and tokens, exports, refused actions
 ///
@@ -83,31 +80,14 @@ pub async fn run(args: AccessArgs) -> Result<(), Failure> {
         if args.json {
             output::items(&answer.text)
         } else {
-            print_table(&answer.value, first)
+            let rows = answer.value.items.iter().map(row);
+            pages::print(first, &HEADINGS, "Nothing in the access log matches.", rows)
         }
     });
     if more.await? && !args.json {
         output::note("There is more: --all shows it, --limit sets how much.");
     }
     Ok(())
-}
-
-fn print_table(page: &AccessPage, first: bool) -> Result<(), Failure> {
-    if page.items.is_empty() && first {
-        output::note("Nothing in the access log matches.");
-        return Ok(());
-    }
-    let mut table = if first {
-        Table::new(&[
-            "SEQ", "TIME", "EVENT", "ACTOR", "ADDRESS", "ABOUT", "DETAILS",
-        ])
-    } else {
-        Table::bare()
-    };
-    for entry in &page.items {
-        table.row(row(entry));
-    }
-    output::line(&table.text())
 }
 
 fn row(entry: &AccessEntry) -> Vec<String> {

@@ -1,15 +1,13 @@
 //! `baton history`: the handover log, newest first.
 
-use baton_client::{HandoverPage, HandoverQuery, Order};
+use baton_client::{HandoverQuery, Order};
 
 use super::{
     Failure,
     connection::ConnectionArgs,
     filter::FilterArgs,
     handover_text::{self, HEADINGS},
-    output, pages,
-    table::Table,
-    words,
+    output, pages, words,
 };
 
 /// Show the history: who held what, when, and why it changed hands
@@ -50,27 +48,14 @@ pub async fn run(args: HistoryArgs) -> Result<(), Failure> {
         if args.json {
             output::items(&answer.text)
         } else {
-            print_table(&answer.value, first)
+            let page = &answer.value;
+            let rows = page.items.iter();
+            let rows = rows.map(|entry| handover_text::row(entry, page.now));
+            pages::print(first, &HEADINGS, "Nothing in the history matches.", rows)
         }
     });
     if more.await? && !args.json {
         output::note("There is more: --all shows it, --limit sets how much.");
     }
     Ok(())
-}
-
-fn print_table(page: &HandoverPage, first: bool) -> Result<(), Failure> {
-    if page.items.is_empty() && first {
-        output::note("Nothing in the history matches.");
-        return Ok(());
-    }
-    let mut table = if first {
-        Table::new(&HEADINGS)
-    } else {
-        Table::bare()
-    };
-    for entry in &page.items {
-        table.row(handover_text::row(entry, page.now));
-    }
-    output::line(&table.text())
 }

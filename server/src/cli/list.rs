@@ -1,14 +1,12 @@
 //! `baton list`: all leases, or those that match.
 
-use baton_client::{LeasePage, LeaseQuery, LeaseSort, LeaseState};
+use baton_client::{LeaseQuery, LeaseSort, LeaseState};
 
 use super::{
     Failure,
     connection::ConnectionArgs,
     lease_text::{self, HEADINGS},
-    output, pages,
-    table::Table,
-    words,
+    output, pages, words,
 };
 
 /// Which leases. `baton watch` takes the same.
@@ -93,27 +91,12 @@ pub async fn run(args: ListArgs) -> Result<(), Failure> {
         if args.json {
             output::json_line(&answer.text)
         } else {
-            print_table(&answer.value, first)
+            let rows = answer.value.items.iter().map(lease_text::row);
+            pages::print(first, &HEADINGS, "No leases.", rows)
         }
     });
     if more.await? && !args.json {
         output::note("There are more: --all shows them, --limit sets how many.");
     }
     Ok(())
-}
-
-fn print_table(page: &LeasePage, first: bool) -> Result<(), Failure> {
-    if page.items.is_empty() && first {
-        output::note("No leases.");
-        return Ok(());
-    }
-    let mut table = if first {
-        Table::new(&HEADINGS)
-    } else {
-        Table::bare()
-    };
-    for lease in &page.items {
-        table.row(lease_text::row(lease));
-    }
-    output::line(&table.text())
 }

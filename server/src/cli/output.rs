@@ -6,6 +6,7 @@ use std::io::{self, Write as _};
 use baton_client::RawJson;
 
 use super::{Exit, Failure};
+use crate::safe::safe_json;
 
 /// Prints text and ends the line.
 pub fn line(text: &str) -> Result<(), Failure> {
@@ -33,10 +34,11 @@ pub fn note(text: &str) {
 /// JSON on one line: line breaks in JSON are either blanks between tokens or
 /// escaped, so that they may become blanks.
 pub fn json_line(json: &str) -> Result<(), Failure> {
+    let json = safe_json(json);
     if json.contains(['\n', '\r']) {
         line(&json.replace(['\n', '\r'], " "))
     } else {
-        line(json)
+        line(&json)
     }
 }
 

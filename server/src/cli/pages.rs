@@ -6,7 +6,7 @@ use baton_client::{
 };
 use serde::de::DeserializeOwned;
 
-use super::{Failure, connection::Session};
+use super::{Failure, connection::Session, output, table::Table};
 
 /// What asks for a list.
 pub trait Paged {
@@ -76,4 +76,28 @@ pub async fn each<Q: Paged>(
             next => return Ok(next.is_some()),
         }
     }
+}
+
+/// Prints the rows of a page; above the first the headings, or instead of it that
+/// there is `nothing`.
+pub fn print(
+    first: bool,
+    headings: &[&str],
+    nothing: &str,
+    rows: impl IntoIterator<Item = Vec<String>>,
+) -> Result<(), Failure> {
+    let mut rows = rows.into_iter().peekable();
+    if rows.peek().is_none() {
+        if first {
+            output::note(nothing);
+        }
+        return Ok(());
+    }
+    let mut table = if first {
+        Table::new(headings)
+    } else {
+        Table::bare()
+    };
+    rows.for_each(|row| table.row(row));
+    output::line(&table.text())
 }

@@ -2,7 +2,7 @@
 
 use baton_client::{
     AtQuery, Call, HolderId, LeaseAt, LeaseName, LeaseState, Report, ReportQuery, Tenure,
-    TenurePage, TenureQuery, Timestamp,
+    TenureQuery, Timestamp,
 };
 
 use super::{
@@ -10,7 +10,7 @@ use super::{
     connection::{ConnectionArgs, Session},
     output, pages,
     safe::safe,
-    table::{Table, clock, span},
+    table::{clock, span},
 };
 
 /// Report how a lease fared, who held it at some time, or what a holder held
@@ -210,29 +210,24 @@ async fn tenures(session: &Session, holder: &HolderId, args: &ReportArgs) -> Res
         if args.json {
             output::items(&answer.text)
         } else {
-            print_tenures(&answer.value, first)
+            let rows = answer.value.items.iter().map(tenure_row);
+            let nothing = "The history knows of no such tenure.";
+            pages::print(
+                first,
+                &["FROM", "UNTIL", "LEASE", "GENERATION"],
+                nothing,
+                rows,
+            )
         }
     });
     all.await.map(drop)
 }
 
-fn print_tenures(page: &TenurePage, first: bool) -> Result<(), Failure> {
-    if page.items.is_empty() && first {
-        output::note("The history knows of no such tenure.");
-        return Ok(());
-    }
-    let mut table = if first {
-        Table::new(&["FROM", "UNTIL", "LEASE", "GENERATION"])
-    } else {
-        Table::bare()
-    };
-    for tenure in &page.items {
-        table.row(vec![
-            clock(tenure.from),
-            ending(tenure),
-            tenure.lease.to_string(),
-            tenure.generation.to_string(),
-        ]);
-    }
-    output::line(&table.text())
+fn tenure_row(tenure: &Tenure) -> Vec<String> {
+    vec![
+        clock(tenure.from),
+        ending(tenure),
+        tenure.lease.to_string(),
+        tenure.generation.to_string(),
+    ]
 }

@@ -9,7 +9,7 @@ use std::{
 
 use url::Url;
 
-use super::{DatabaseArgs, Exit, Failure, Millis, safe::safe};
+use super::{DatabaseArgs, Exit, Failure, Millis, safe::safe, words};
 use crate::{
     database::{OpenError, missing_folder},
     http::{self, CheckpointOptions, ServeOptions},
@@ -30,7 +30,8 @@ pub struct ServeArgs {
         long,
         env = "BATON_LISTEN",
         default_value = "127.0.0.1:7400",
-        value_name = "IP:PORT"
+        value_name = "IP:PORT",
+        value_parser = words::listen_address
     )]
     listen: SocketAddr,
 
@@ -38,7 +39,12 @@ pub struct ServeArgs {
     database: DatabaseArgs,
 
     /// The address that browsers use, when a proxy stands in front: https://baton.example
-    #[arg(long, env = "BATON_PUBLIC_URL", value_name = "URL")]
+    #[arg(
+        long,
+        env = "BATON_PUBLIC_URL",
+        value_name = "URL",
+        value_parser = words::page_address
+    )]
     public_url: Option<Url>,
 
     /// A proxy whose X-Forwarded-For is believed; can be given more than once

@@ -1,8 +1,11 @@
 //! Values of arguments that are words of the wire contract, or JSON.
 
+use std::net::SocketAddr;
+
 use baton_client::{HandoverEvent, RawJson, is_blank, limits::REASON_CHARS_MAX};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::de::DeserializeOwned;
+use url::Url;
 
 /// An argument that is one of a wire enum's words.
 pub fn one_of<T>(words: impl IntoIterator<Item = &'static str>) -> impl TypedValueParser<Value = T>
@@ -45,6 +48,20 @@ pub fn reason(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
+/// An argument that is an address to listen on.
+pub fn listen_address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        "not IP:PORT, like 127.0.0.1:7400 (this machine alone) or 0.0.0.0:7400 (every network)"
+            .into()
+    })
+}
+
+/// An argument that is where browsers find the page.
+pub fn page_address(text: &str) -> Result<Url, String> {
+    text.parse()
+        .map_err(|error| format!("{error}; it is https://HOST or http://HOST:PORT"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -56,5 +73,19 @@ mod tests {
         assert_eq!(read("sweep 3/9"), Ok(r#""sweep 3/9""#.into()));
         assert_eq!(read("12"), Ok("12".into()));
         assert!(json("sweep").is_err());
+    }
+
+    #[test]
+    fn a_wrong_address_is_told_how_it_is_written() {
+        assert!(listen_address("[::1]:0").is_ok());
+        for text in ["localhost:7400", "7400", ":7400", "127.0.0.1", ""] {
+            let error = listen_address(text).expect_err(text);
+            assert!(error.contains("127.0.0.1:7400"), "{error}");
+        }
+        assert!(page_address("https://baton.example").is_ok());
+        for text in ["baton.example", "", "/baton"] {
+            let error = page_address(text).expect_err(text);
+            assert!(error.contains("https://HOST"), "{error}");
+        }
     }
 }
