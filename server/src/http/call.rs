@@ -3,6 +3,7 @@
 use std::{
     net::{IpAddr, SocketAddr},
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use crate::{
@@ -12,11 +13,17 @@ use crate::{
 use axum::{
     body::Body,
     extract::RawPathParams,
-    http::{HeaderMap, Uri, request::Parts},
+    http::{HeaderMap, Uri, header, request::Parts},
 };
 use baton_client::{Code, LeaseName};
 
 use super::{Site, answer::Oops, observe::RequestId, parse, routes::Route};
+
+/// How often it is asked whether a caller may still do what takes long.
+const RECHECK: Duration = Duration::from_secs(1);
+/// Sessions cost a read each, so they are asked about less often, unless some
+/// user or session changed.
+const RECHECK_SESSION: Duration = Duration::from_secs(30);
 
 /// A call that its route's access allows.
 pub struct Call {
@@ -24,6 +31,8 @@ pub struct Call {
     pub site: Site,
     /// Who asks.
     pub caller: Arc<Caller>,
+    /// What the route needs.
+    access: Access,
     /// From where.
     pub address: IpAddr,
     /// The server's id of the request.
@@ -85,6 +94,7 @@ impl Call {
             headers: parts.headers.clone(),
             site,
             caller,
+            access: route.access,
             body: Mutex::new(Body::empty()),
         })
     }
@@ -112,6 +122,32 @@ impl Call {
     pub fn seq(&self) -> Result<u64, Oops> {
         parse::whole_number(self.seq.as_deref().unwrap_or_default())
             .ok_or_else(|| Oops::field("seq", "is a whole number, at most 2^53 − 1"))
+    }
+
+    /// Comes back when whoever calls may not do so any more, because their token or
+    /// session ended or lost its rights, with how the call would be answered now.
+    /// For calls that take long.
+    pub async fn no_longer_allowed(&self) -> Oops {
+        let mut changes = self.site.people().changes();
+        let every = if self.headers.contains_key(header::AUTHORIZATION) {
+            RECHECK
+        } else {
+            RECHECK_SESSION
+        };
+        loop {
+            tokio::select! {
+                _ = changes.changed() => {}
+                () = tokio::time::sleep(every) => {}
+            }
+            let allowed = async {
+                let caller = self.site.recognise(&self.headers).await?;
+                authorise(&caller, self.access, self.lease.as_ref())?;
+                Ok::<(), Oops>(())
+            };
+            if let Err(why) = allowed.await {
+                return why;
+            }
+        }
     }
 
     /// The people, whom whoever calls may change: the access log names the caller.

@@ -14,7 +14,7 @@ use futures_util::{Stream, StreamExt as _, stream};
 
 use crate::export::Export;
 
-use super::{answer::Answer, call::Call, parse, stream::no_longer_allowed};
+use super::{answer::Answer, call::Call, parse};
 
 /// The log's last `seq` when the export began, so that a reader knows how far it is.
 const HEAD_SEQ: HeaderName = HeaderName::from_static("baton-head-seq");
@@ -87,7 +87,7 @@ fn while_allowed<E: std::error::Error + Send + Sync + 'static>(
     let cut: Pin<Box<dyn Future<Output = Cut> + Send>> = Box::pin(async move {
         tokio::select! {
             () = stop.cancelled_owned() => Cut::Stop,
-            () = no_longer_allowed(call) => Cut::NotAllowed,
+            _ = call.no_longer_allowed() => Cut::NotAllowed,
         }
     });
     stream::unfold(Some((cut, name, Box::pin(pieces))), |state| async {

@@ -8,8 +8,8 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use baton_client::{
-    Acquire, CheckQuery, Checked, ForceRelease, Lease, LeaseName, LeaseQuery, Protect, Reason,
-    Release, Renew, Renewal, RenewalResult, StepDownRequest, Timestamp,
+    Acquire, CheckQuery, Checked, Code, ForceRelease, Lease, LeaseName, LeaseQuery, Protect,
+    Reason, Release, Renew, Renewal, RenewalResult, StepDownRequest, Timestamp,
     limits::{BODY_BYTES_MAX, RENEWALS_BYTES_MAX, RENEWALS_MAX},
 };
 
@@ -41,12 +41,25 @@ pub async fn acquire(mut call: Call) -> Answer {
     let wait = Duration::from_millis(wait_ms);
     let request = Request::Acquire(call.asker()?, parse::acquire(wire)?);
     let name = call.lease()?;
-    let done = call
-        .site
-        .store()
-        .submit_waiting(name, request, wait)
-        .await?;
+    let done = call.site.store().submit_waiting(name, request, wait);
+    let done = tokio::select! {
+        biased;
+        done = done => done?,
+        why = revoked(&call), if !wait.is_zero() => return Err(why),
+    };
     Ok(Json(done.lease_with_payload()).into_response())
+}
+
+/// Comes back when a token stopped working while it waits in line. That it cannot
+/// be checked for the moment ends no wait: whenever the database is started anew,
+/// everybody would lose their place.
+async fn revoked(call: &Call) -> Oops {
+    loop {
+        let why = call.no_longer_allowed().await;
+        if why.0.code != Code::StoreUnavailable {
+            return why;
+        }
+    }
 }
 
 /// `POST /leases/{lease}/renew`.

@@ -1,6 +1,6 @@
 //! `GET /events`: what changes, as server-sent events.
 
-use std::{convert::Infallible, time::Duration};
+use std::convert::Infallible;
 
 use axum::{
     http::{HeaderMap, HeaderValue, header},
@@ -10,22 +10,13 @@ use baton_client::EventsQuery;
 use futures_util::{Stream, StreamExt};
 use tokio_stream::wrappers::ReceiverStream;
 
-use crate::{
-    people::{Access, authorise},
-    store::events::Sent,
-};
+use crate::store::events::Sent;
 
 use super::{
     answer::{Answer, Oops},
     call::Call,
     parse,
 };
-
-/// How often it is asked whether the reader may still read.
-const RECHECK: Duration = Duration::from_secs(1);
-/// Sessions cost a read each, so they are asked about less often, unless some
-/// user or session changed.
-const RECHECK_SESSION: Duration = Duration::from_secs(30);
 
 /// `GET /events`.
 pub async fn events(call: Call) -> Answer {
@@ -39,7 +30,7 @@ pub async fn events(call: Call) -> Answer {
         .await?;
     let events = ReceiverStream::new(sent)
         .map(event)
-        .take_until(no_longer_allowed(call));
+        .take_until(async move { call.no_longer_allowed().await });
     Ok(answer(events))
 }
 
@@ -72,28 +63,4 @@ fn answer(events: impl Stream<Item = Result<sse::Event, Infallible>> + Send + 's
     // Proxies that know this header send each event on at once.
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
     response
-}
-
-/// Ends when the reader's token or session does.
-pub async fn no_longer_allowed(call: Call) {
-    let mut changes = call.site.people().changes();
-    let every = if call.headers.contains_key(header::AUTHORIZATION) {
-        RECHECK
-    } else {
-        RECHECK_SESSION
-    };
-    loop {
-        tokio::select! {
-            _ = changes.changed() => {}
-            () = tokio::time::sleep(every) => {}
-        }
-        let allowed = async {
-            let caller = call.site.recognise(&call.headers).await?;
-            authorise(&caller, Access::Read, None)?;
-            Ok::<(), Oops>(())
-        };
-        if allowed.await.is_err() {
-            return;
-        }
-    }
 }

@@ -57,6 +57,31 @@ async fn a_revoked_token_stops_within_a_second_on_postgres() {
 }
 
 #[tokio::test]
+async fn a_token_that_is_revoked_in_line_is_granted_nothing() {
+    let server = Server::start().await;
+    let token = server.token("ci", "holder", &[]).await;
+    server.acquired("victim", "h").await;
+    let body = json!({ "holder": "x", "ttl_ms": 600_000, "wait_ms": 60_000 });
+    let waiting = tokio::spawn({
+        let request = Request::post("/api/v1/leases/victim/acquire", &body).token(&token);
+        let host = server.host.clone();
+        async move { request.send(&host).await }
+    });
+    let in_line = async |waiters: u32| {
+        let metrics = server.send(&Request::get("/metrics")).await.text();
+        metrics.contains(&format!("\nbaton_waiting_acquires {waiters}\n"))
+    };
+    eventually("it waits in line", async || in_line(1).await).await;
+    server.done(&["token", "revoke", "ci"]).await;
+    let answer = waiting.await.expect("the task lives");
+    answer.problem(401, "unauthenticated");
+    let body = json!({ "holder": "h", "generation": 1 });
+    let free = server.call("victim", "release", body).await.ok();
+    assert_eq!(free["state"], "free", "{free}");
+    eventually("it left the line", async || in_line(0).await).await;
+}
+
+#[tokio::test]
 async fn an_expired_token_stops() {
     let server = Server::start().await;
     let token = server.token("ci", "viewer", &["--expires-in", "5s"]).await;
