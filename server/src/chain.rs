@@ -41,6 +41,15 @@ impl Head {
         }
     }
 
+    /// With this as the last entry.
+    pub fn of(entry: &Handover) -> Self {
+        Self {
+            seq: entry.seq,
+            at: entry.at,
+            hash: entry.hash.clone(),
+        }
+    }
+
     /// Gives `draft` the next place in the chain, and moves the head there.
     ///
     /// # Errors

@@ -84,8 +84,14 @@ pub async fn run(args: ArchiveArgs) -> Result<(), Failure> {
     let count = write(&keeping.reader(), &older, &args.to).await?;
     let archived = keeping.archive(&older, count, Asker::baton(), args.reason);
     let entry = archived.await.map_err(|error| {
-        Failure::from(error)
-            .with_hint("The file is whole all the same; delete it before you try again.")
+        let hint = match error {
+            KeepError::Store(_) => {
+                "The file is whole, and it may be the only copy of these entries: keep it until \
+                 you know. They are gone if `baton history --event archived` shows this cut."
+            }
+            _ => "The file is whole all the same; delete it before you try again.",
+        };
+        Failure::from(error).with_hint(hint)
     })?;
     if args.json {
         return output::json_line(&serde_json::json!(entry).to_string());

@@ -147,7 +147,8 @@ impl Printer {
         match event {
             Some(Event::Reset) => {
                 output::note(
-                    "watch: too far behind, some handovers are not shown: see `baton history`",
+                    "watch: the log does not go on from what was shown (too far behind, or another \
+                     database took over): see `baton history`",
                 );
                 self.shows_snapshot = true;
                 Ok(())

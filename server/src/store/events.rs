@@ -23,12 +23,12 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::metrics::Viewer;
+use crate::{chain::Head, metrics::Viewer};
 
 pub use super::sent::Sent;
 use super::{
     ListError,
-    backend::Backend,
+    backend::{Backend, Reading},
     history, in_time,
     lease_page::{Change, POLL, Page, Shown, last_handovers},
     writer::Lanes,
@@ -65,7 +65,7 @@ pub struct Hub {
     /// that whoever listens first and then looks here knows what it may miss.
     sent_on: watch::Sender<u64>,
     time: broadcast::Sender<Timed>,
-    /// Moves when the log ends before where it was sent on: another database took
+    /// Moves when the log is not the one that was sent on: another database took
     /// over, and did not have all of it.
     rewound: watch::Sender<()>,
     pages: Mutex<HashMap<Shown, Weak<Page>>>,
@@ -79,11 +79,11 @@ impl Hub {
     /// # Errors
     /// The database does not answer.
     pub async fn start(lanes: &Arc<Lanes>) -> sqlx::Result<Arc<Self>> {
-        let last = lanes.backend.read().await?.end().await?.head.seq;
+        let last = lanes.backend.read().await?.end().await?.head;
         let hub = Arc::new(Self {
             backend: lanes.backend.clone(),
             log: broadcast::Sender::new(BACKLOG),
-            sent_on: watch::Sender::new(last),
+            sent_on: watch::Sender::new(last.seq),
             time: broadcast::Sender::new(16),
             rewound: watch::Sender::default(),
             pages: Mutex::default(),
@@ -99,7 +99,7 @@ impl Hub {
     }
 
     /// Follows the log: sends its entries on as they come, and the time.
-    async fn follow(self: Arc<Self>, lanes: Arc<Lanes>, mut last: u64) {
+    async fn follow(self: Arc<Self>, lanes: Arc<Lanes>, mut last: Head) {
         let mut logged = lanes.logged.subscribe();
         let mut timed: Option<Instant> = None;
         loop {
@@ -130,35 +130,40 @@ impl Hub {
     }
 
     /// Sends on what the log got since `last`, and moves it.
-    async fn tail(&self, last: &mut u64, lanes: &Lanes) -> sqlx::Result<(Timestamp, u64)> {
+    async fn tail(&self, last: &mut Head, lanes: &Lanes) -> sqlx::Result<(Timestamp, u64)> {
         let mut reading = self.backend.read().await?;
         let now = reading.now().await?;
         let head = reading.end().await?.head;
-        if *last == head.seq {
-            return Ok((now, head.seq));
+        let seq = head.seq;
+        if last.hash == head.hash {
+            return Ok((now, seq));
         }
-        self.sent_on.send_replace(head.seq);
-        if head.seq < *last {
-            tracing::warn!(last, head.seq, "the log ends before where it ended");
+        if !goes_on(&mut *reading, last, &head).await? {
+            tracing::warn!(last.seq, head.seq, "the log is not the one that it was");
+            // Every stream ends, and nothing is sent on to them any more.
+            *last = head.clone();
             self.rewound.send_replace(());
         }
+        self.sent_on.send_replace(seq);
         // Other servers write too: who waits in line here is to hear of it.
-        while *last < head.seq && (self.log.receiver_count() > 0 || lanes.lines.len() > 0) {
-            let entries = reading.handovers(page_after(*last)).await?;
+        while last.seq < seq && (self.log.receiver_count() > 0 || lanes.lines.len() > 0) {
+            let entries = reading.handovers(page_after(last.seq, PAGE_MAX)).await?;
             lanes
                 .lines
                 .look_now(entries.iter().filter_map(|entry| entry.lease.as_ref()));
-            let Some(end) = entries.last() else { break };
+            let Some(end) = entries.last().map(Head::of) else {
+                break;
+            };
             for entry in &entries {
                 if let Some(sent) = Sent::new(Some(entry.seq), "handover", entry) {
                     let (seq, lease) = (entry.seq, entry.lease.clone());
                     drop(self.log.send(Logged { seq, lease, sent }));
                 }
             }
-            *last = end.seq;
+            *last = end;
         }
-        *last = head.seq;
-        Ok((now, head.seq))
+        *last = head;
+        Ok((now, seq))
     }
 
     /// Starts a stream for a reader of the leases that `query` selects and of these
@@ -217,11 +222,22 @@ impl Hub {
     }
 }
 
-fn page_after(seq: u64) -> super::statement::Statement {
+/// Whether the log up to `head` goes on from `last`. What was archived since is
+/// taken on trust.
+async fn goes_on(reading: &mut dyn Reading, last: &Head, head: &Head) -> sqlx::Result<bool> {
+    if head.seq <= last.seq {
+        return Ok(false);
+    }
+    let entries = reading.handovers(page_after(last.seq, 1)).await?;
+    let next = entries.first().filter(|entry| entry.seq == last.seq + 1);
+    Ok(next.is_none_or(|entry| entry.prev_hash == last.hash))
+}
+
+fn page_after(seq: u64, limit: u64) -> super::statement::Statement {
     let query = HandoverQuery {
         after: Some(seq),
         order: Some(Order::Asc),
-        limit: Some(PAGE_MAX),
+        limit: Some(limit),
         ..HandoverQuery::default()
     };
     // Only a cursor can be bad, and there is none.
@@ -302,7 +318,10 @@ impl Reader {
                     Err(broadcast::error::RecvError::Lagged(_)) => continue,
                     Err(broadcast::error::RecvError::Closed) => return Err(Gone),
                 },
-                Ok(()) = self.rewound.changed() => return Err(Gone),
+                Ok(()) = self.rewound.changed() => {
+                    self.reset().await?;
+                    return Err(Gone);
+                }
                 () = self.to.closed() => return Err(Gone),
             };
             self.send(Some(sent)).await?;
@@ -360,7 +379,7 @@ impl Reader {
 
     async fn entries_after(&self, seq: u64) -> sqlx::Result<Vec<Handover>> {
         let mut reading = self.hub.backend.read().await?;
-        reading.handovers(page_after(seq)).await
+        reading.handovers(page_after(seq, PAGE_MAX)).await
     }
 
     async fn reset(&mut self) -> Result<(), Gone> {

@@ -231,11 +231,7 @@ impl Keeping {
         Ok(last.map(|last| Older {
             after: end.archived,
             end: LogEnd {
-                head: Head {
-                    seq: last.seq,
-                    at: last.at,
-                    hash: last.hash,
-                },
+                head: Head::of(&last),
                 now,
                 behind: false,
             },

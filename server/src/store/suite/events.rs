@@ -10,7 +10,7 @@ use super::{
     faults::{Fault, Faults, Faulty, Place},
     *,
 };
-use crate::store::events::Sent;
+use crate::store::{events::Sent, record::HANDOVER_COLUMNS};
 
 on_both_databases![
     a_stream_begins_with_a_snapshot_and_tells_what_changes,
@@ -24,6 +24,7 @@ on_both_databases![
     what_time_alone_ends_is_told,
     who_is_too_far_away_starts_anew,
     streams_end_when_the_log_lost_its_end,
+    streams_end_when_the_log_goes_on_from_elsewhere,
     streams_end_when_the_server_stops,
 ];
 
@@ -366,6 +367,40 @@ async fn who_is_too_far_away_starts_anew(database: TestDatabase) {
 }
 
 async fn streams_end_when_the_log_lost_its_end(database: TestDatabase) {
+    // As after a failover to a database that did not have all of it.
+    let store = streams_end_at(
+        &database,
+        "delete from handovers where seq = 3;
+        update log_head set seq = 2, hash = (select hash from handovers where seq = 2);",
+    )
+    .await;
+    // Who comes back is told that it is another log.
+    let mut watcher = Watcher::start(&store, LeaseQuery::default(), Some(3)).await;
+    assert!(matches!(watcher.next().await, Event::Reset));
+    assert_eq!(watcher.snapshot().await.seq, 2);
+}
+
+async fn streams_end_when_the_log_goes_on_from_elsewhere(database: TestDatabase) {
+    // As after such a failover, when more came since than was lost.
+    let other = "f".repeat(64);
+    let columns = HANDOVER_COLUMNS;
+    let moved = columns
+        .replacen("seq", "4", 1)
+        .replace("prev_hash", &format!("'{other}'"));
+    streams_end_at(
+        &database,
+        &format!(
+            "update handovers set hash = '{other}' where seq = 3;
+            insert into handovers ({columns}) select {moved} from handovers where seq = 3;
+            update log_head set seq = 4, hash = '{other}';"
+        ),
+    )
+    .await;
+}
+
+/// Forges the log while streams have all three of its entries: they end, and say
+/// before that what they told may not be so.
+async fn streams_end_at(database: &TestDatabase, forgery: &str) -> Store {
     let store = database.store().await;
     for lease in ["a", "b", "c"] {
         store.take(lease, "x").await;
@@ -379,23 +414,19 @@ async fn streams_end_when_the_log_lost_its_end(database: TestDatabase) {
         watcher.until(followed).await;
         watchers.push(watcher);
     }
-    // As after a failover to a database that did not have all of it.
-    database
-        .forge(
-            "delete from handovers where seq = 3;
-            update log_head set seq = 2, hash = (select hash from handovers where seq = 2);",
-        )
-        .await;
+    database.forge(forgery).await;
     for mut watcher in watchers {
-        let ended = async { while watcher.stream.recv().await.is_some() {} };
-        tokio::time::timeout(PATIENCE, ended)
-            .await
-            .expect("it ends");
+        let mut was_reset = false;
+        let ended = async {
+            while let Some(sent) = watcher.stream.recv().await {
+                was_reset |= sent.name == "reset";
+            }
+        };
+        let ended = tokio::time::timeout(PATIENCE, ended).await;
+        ended.expect("it ends");
+        assert!(was_reset);
     }
-    // Who comes back is told that it is another log.
-    let mut watcher = Watcher::start(&store, LeaseQuery::default(), Some(3)).await;
-    assert!(matches!(watcher.next().await, Event::Reset));
-    assert_eq!(watcher.snapshot().await.seq, 2);
+    store
 }
 
 async fn streams_end_when_the_server_stops(database: TestDatabase) {
