@@ -192,3 +192,51 @@ async fn a_forced_release_ends_the_fences_that_stay() {
     assert!(wedged.run("commit").await.is_err(), "its session was ended");
     store.verify().await;
 }
+
+/// Who may fence runs a function of the owner's, and nothing else as the owner.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_fences_cannot_stand_in_for_the_leases() {
+    let database = TestDatabase::postgres().await;
+    let store = database.store().await;
+    store.take("job", "a").await;
+    let superuser = Postgres::shared().await.superuser_url(&database.address);
+    let mut superuser = Application(PgConnection::connect(&superuser).await.expect("it answers"));
+    let role = database.address.rsplit('/').next().expect("has a name");
+    let role = format!("fencing_{role}");
+    let granted = format!(
+        "create role {role} login; grant create on database {0} to {role}",
+        database.address.rsplit('/').next().expect("has a name")
+    );
+    superuser.run(&granted).await.expect("it may");
+    let grant = format!("select baton_grant_fence('{role}')");
+    database.script(&grant).await.expect("the owner may");
+
+    let address = database.address.replace("//baton@", &format!("//{role}@"));
+    let mut application = Application(PgConnection::connect(&address).await.expect("it answers"));
+    application
+        .run(
+            "create schema own;
+            create table own.ran (as_whom text);
+            grant all on schema own to public;
+            grant all on own.ran to public;
+            create function own.stand_in() returns bigint language plpgsql volatile as
+                $$ begin insert into own.ran values (current_user); return 1; end $$;
+            grant execute on function own.stand_in() to public;
+            create temporary view leases as
+                select 'job'::text as name, own.stand_in() as generation, 'x'::text as holder,
+                    9000000000000000::bigint as expires_at, 0::bigint as grace_ms,
+                    null::bigint as step_down_deadline, null::bigint as blocked_until;
+            grant select, update on leases to public",
+        )
+        .await
+        .expect("it may, in what is its own");
+    application
+        .run("select baton_fence('job', 1)")
+        .await
+        .expect("is current");
+    let ran: Vec<String> = sqlx::query_scalar("select as_whom from own.ran")
+        .fetch_all(&mut application.0)
+        .await
+        .expect("it answers");
+    assert_eq!(ran, Vec::<String>::new());
+}

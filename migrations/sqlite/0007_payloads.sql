@@ -1,0 +1,1 @@
+-- Here a reference costs nothing when a lease is renewed: payloads keep theirs.

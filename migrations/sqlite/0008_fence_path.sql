@@ -1,0 +1,1 @@
+-- Fenced transactions are PostgreSQL's, and so is this step.
