@@ -15,7 +15,7 @@ use std::{
 };
 
 use sqlx::{
-    Connection as _, PgConnection, PgPool, SqlitePool,
+    Connection as _, PgConnection, PgPool, Postgres, SqlitePool, Transaction,
     migrate::{MigrateError, Migrator},
     postgres::{PgConnectOptions, PgPoolOptions},
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
@@ -434,6 +434,21 @@ pub fn postgres_pool_like(pool: &PgPool, connections: u32) -> PgPool {
         .max_connections(connections)
         .acquire_timeout(CONNECT_TIMEOUT)
         .connect_lazy_with((*pool.connect_options()).clone())
+}
+
+/// Begins a transaction on PostgreSQL, by this statement. In a task of its own, which
+/// nobody gives up: the driver takes back only what it knows to have begun, and a
+/// transaction whose beginning was not waited for would stay open in the pool.
+///
+/// # Errors
+/// What the driver says.
+pub async fn begin(
+    pool: &PgPool,
+    statement: &'static str,
+) -> sqlx::Result<Transaction<'static, Postgres>> {
+    let pool = pool.clone();
+    let beginning = tokio::spawn(async move { pool.begin_with(statement).await });
+    beginning.await.unwrap_or(Err(sqlx::Error::WorkerCrashed))
 }
 
 /// An address fit for messages and logs: what could be a password is left out,

@@ -29,7 +29,7 @@ pub use entry::{Draft, Tip};
 pub use verify::{AccessLine, AccessVerifier, read_line};
 
 use crate::{
-    database::Database,
+    database::{self, Database},
     store::{BadCursor, Statement},
 };
 use counted::Counted;
@@ -90,7 +90,7 @@ impl AccessLog {
                 tx.commit().await
             }
             Database::Postgres(pool) => {
-                let mut tx = pool.begin().await?;
+                let mut tx = database::begin(pool, "begin").await?;
                 postgres::append(&mut tx, drafts).await?;
                 tx.commit().await
             }

@@ -21,7 +21,7 @@ impl From<PeopleError> for Failure {
             | PeopleError::Revoked(_)
             | PeopleError::LastAdmin(_) => Exit::Refused,
             PeopleError::Crowded => Exit::Failed,
-            PeopleError::Store(_) => Exit::Unreachable,
+            PeopleError::Store(_) | PeopleError::Unconfirmed(_) => Exit::Unreachable,
         };
         Self::caused(exit, &error)
     }

@@ -151,6 +151,12 @@ impl From<SignInError> for Oops {
 
 impl From<PeopleError> for Oops {
     fn from(error: PeopleError) -> Self {
+        if let PeopleError::Unconfirmed(cause) = &error {
+            tracing::warn!(error = %cause, "a change of users, tokens or sessions was not confirmed");
+            let mut problem = Problem::new(Code::StoreUnavailable, error.to_string());
+            problem.outcome = Some(Outcome::Unknown);
+            return problem.into();
+        }
         tracing::warn!(%error, "users and sessions cannot be read");
         unavailable(Outcome::NotDone)
     }

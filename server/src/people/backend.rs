@@ -1,11 +1,11 @@
-//! What the two databases have to do for people: rows in, rows out. What the
-//! rows mean is decided above; `sqlite` and `postgres` hold the SQL.
+//! What the two databases have to do for people: statements in, rows out. What is
+//! asked stands in `sql`, what the rows mean is decided above.
 
 use async_trait::async_trait;
 use sqlx::FromRow;
 
 use super::secrets::Digest;
-use crate::access_log::Draft;
+use crate::{access_log::Draft, store::Statement};
 
 /// A row of `users`.
 #[derive(Debug, Clone, FromRow)]
@@ -62,19 +62,19 @@ pub(super) struct Version {
     pub now: i64,
 }
 
-/// Reading, each call by itself.
+/// Reading, each call by itself, and small notes.
 #[async_trait]
 pub(super) trait Backend: Send + Sync + std::fmt::Debug {
+    /// Adds the time that people are judged by, in microseconds.
+    fn now(&self, statement: &mut Statement);
     /// On a connection of its own, so that no queue of readers delays it.
-    async fn version(&self) -> sqlx::Result<Version>;
-    async fn users(&self) -> sqlx::Result<Vec<UserRow>>;
-    async fn user(&self, name: &str) -> sqlx::Result<Option<UserRow>>;
-    async fn tokens(&self) -> sqlx::Result<Vec<TokenRow>>;
-    async fn session(&self, digest: &Digest) -> sqlx::Result<Option<SessionUser>>;
-    /// Notes that a session was used at `now`, unless it was noted later.
-    async fn touch_session(&self, digest: &Digest, now: i64) -> sqlx::Result<()>;
-    /// Notes that tokens were used at `now`, unless it was noted later.
-    async fn touch_tokens(&self, ids: &[String], now: i64) -> sqlx::Result<()>;
+    async fn select_version(&self, select: Statement) -> sqlx::Result<Version>;
+    /// On the same connection.
+    async fn select_tokens(&self, select: Statement) -> sqlx::Result<Vec<TokenRow>>;
+    async fn select_users(&self, select: Statement) -> sqlx::Result<Vec<UserRow>>;
+    async fn select_session(&self, select: Statement) -> sqlx::Result<Option<SessionUser>>;
+    /// Changes what nobody has to learn of.
+    async fn note(&self, statement: Statement) -> sqlx::Result<()>;
     /// Begins a change. One at a time, over all servers: it holds the counter.
     async fn change(&self) -> sqlx::Result<Box<dyn Change>>;
 }
@@ -85,31 +85,11 @@ pub(super) trait Backend: Send + Sync + std::fmt::Debug {
 pub(super) trait Change: Send {
     /// The database's time, read after the counter was locked.
     fn now(&self) -> i64;
-    /// Counts this change, so that every server reads anew.
-    async fn count(&mut self) -> sqlx::Result<()>;
-
-    async fn any_users(&mut self) -> sqlx::Result<bool>;
-    /// How many users could still administer.
-    async fn active_admins(&mut self) -> sqlx::Result<i64>;
-    async fn user(&mut self, name: &str) -> sqlx::Result<Option<UserRow>>;
-    async fn insert_user(&mut self, user: &UserRow) -> sqlx::Result<()>;
-    /// Writes everything but identity, name and creation.
-    async fn update_user(&mut self, user: &UserRow) -> sqlx::Result<()>;
-
-    async fn token(&mut self, name: &str) -> sqlx::Result<Option<TokenRow>>;
-    async fn insert_token(&mut self, token: &TokenRow) -> sqlx::Result<()>;
-    /// Writes digest, rotation and revocation.
-    async fn update_token(&mut self, token: &TokenRow) -> sqlx::Result<()>;
-
-    async fn insert_session(&mut self, session: &SessionRow) -> sqlx::Result<()>;
-    async fn delete_session(&mut self, digest: &Digest) -> sqlx::Result<()>;
-    /// Ends all of a user's sessions but one.
-    async fn delete_sessions(&mut self, user: &str, but: Option<&Digest>) -> sqlx::Result<()>;
-    /// Drops sessions past their end, or not seen since `idle_since`.
-    async fn delete_stale_sessions(&mut self, idle_since: i64) -> sqlx::Result<()>;
-
+    async fn select_users(&mut self, select: Statement) -> sqlx::Result<Vec<UserRow>>;
+    async fn select_tokens(&mut self, select: Statement) -> sqlx::Result<Vec<TokenRow>>;
+    async fn select_count(&mut self, select: Statement) -> sqlx::Result<i64>;
+    async fn run(&mut self, statement: Statement) -> sqlx::Result<()>;
     /// Adds to the access log. The last thing before the commit.
     async fn write_down(&mut self, entries: &[Draft]) -> sqlx::Result<()>;
-
     async fn commit(self: Box<Self>) -> sqlx::Result<()>;
 }

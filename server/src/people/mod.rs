@@ -28,6 +28,7 @@ mod passwords;
 mod postgres;
 mod secrets;
 mod sessions;
+mod sql;
 mod sqlite;
 mod tokens;
 mod users;
@@ -37,7 +38,7 @@ pub mod testing;
 #[cfg(test)]
 mod tests;
 
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
 use baton_client::AccessEvent;
 use serde_json::Value;
@@ -67,6 +68,9 @@ use crate::{
     rules::Asker,
 };
 
+/// How long a commit may take.
+const COMMIT_WITHIN: Duration = Duration::from_secs(8);
+
 /// The longest name of a user or token.
 pub const NAME_CHARS_MAX: usize = 64;
 
@@ -87,7 +91,7 @@ struct Shared {
 }
 
 /// Why something about people could not be done. Nothing was changed then, but
-/// for [`PeopleError::Store`], where the answer to the last step may be lost.
+/// for [`PeopleError::Unconfirmed`], where nobody knows.
 #[derive(Debug, thiserror::Error)]
 pub enum PeopleError {
     /// A name or password that cannot be; says why.
@@ -117,6 +121,9 @@ pub enum PeopleError {
     /// The database does not answer, or not as it should.
     #[error("the database cannot be used")]
     Store(#[from] sqlx::Error),
+    /// The answer to the last step was lost.
+    #[error("the database did not confirm it, so it may have been done: look before you try again")]
+    Unconfirmed(#[source] sqlx::Error),
 }
 
 impl People {
@@ -170,12 +177,20 @@ impl People {
     ) -> Result<(), PeopleError> {
         change.count().await?;
         change.write_down(entries).await?;
-        change.commit().await?;
+        commit(change).await?;
         // Should this fail, `follow` catches up.
         if let Err(error) = self.refresh().await {
             tracing::debug!(%error, "tokens could not be read after a change");
         }
         Ok(())
+    }
+}
+
+/// Commits a change. When that fails or takes too long, nobody knows.
+async fn commit(change: Box<dyn Change>) -> Result<(), PeopleError> {
+    match tokio::time::timeout(COMMIT_WITHIN, change.commit()).await {
+        Ok(result) => result.map_err(PeopleError::Unconfirmed),
+        Err(_) => Err(PeopleError::Unconfirmed(sqlx::Error::PoolTimedOut)),
     }
 }
 

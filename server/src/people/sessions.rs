@@ -13,6 +13,7 @@ use crate::access_log::Draft;
 use super::{
     Caller, People, PeopleError,
     backend::{SessionRow, UserRow},
+    commit,
     passwords::Crowded,
     secrets::Secret,
     storable,
@@ -100,7 +101,7 @@ impl People {
         };
         change.write_down(&[entry]).await?;
         // A session more takes nothing from anybody: it is not counted.
-        change.commit().await?;
+        commit(change).await?;
         let role = role(&now_user.role)?;
         Ok(SignIn {
             secret,

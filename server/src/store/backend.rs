@@ -167,8 +167,8 @@ pub trait Transaction: Send {
     /// Runs a statement that changes something.
     async fn run(&mut self, statement: Statement) -> DbResult<()>;
 
-    /// Earlier grants to a claim.
-    async fn claims(&mut self, lease: &LeaseName, claim_id: &str) -> DbResult<Vec<ClaimRecord>>;
+    /// The earlier grants that a statement selects.
+    async fn claims(&mut self, select: Statement) -> DbResult<Vec<ClaimRecord>>;
 
     /// The fenced transactions that are open on a lease, in words; `None` if
     /// there are none.

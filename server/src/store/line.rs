@@ -55,10 +55,30 @@ impl Lines {
         waiters
     }
 
-    /// Puts waiters in line, before whoever joined meanwhile. Within `takeable`
-    /// (if that is known), and when the first of them must be answered, they
-    /// are looked at again.
-    pub fn put(&self, name: LeaseName, waiters: VecDeque<Job>, takeable: Option<Duration>) {
+    /// Puts waiters that were taken out back in line, before whoever joined
+    /// meanwhile. Within `takeable` (if that is known), and when the first of them
+    /// must be answered, they are looked at again.
+    pub fn put_back(&self, name: LeaseName, waiters: VecDeque<Job>, takeable: Option<Duration>) {
+        self.put(name, waiters, takeable, |line, waiters| {
+            let joined = std::mem::replace(line, waiters);
+            line.extend(joined);
+        });
+    }
+
+    /// Has acquires join the line, behind everybody.
+    pub fn join(&self, name: LeaseName, waiters: VecDeque<Job>, takeable: Option<Duration>) {
+        self.put(name, waiters, takeable, |line, waiters| {
+            line.extend(waiters)
+        });
+    }
+
+    fn put(
+        &self,
+        name: LeaseName,
+        waiters: VecDeque<Job>,
+        takeable: Option<Duration>,
+        put: impl FnOnce(&mut VecDeque<Job>, VecDeque<Job>),
+    ) {
         if waiters.is_empty() {
             return;
         }
@@ -79,9 +99,7 @@ impl Lines {
             waiters: VecDeque::new(),
             look_at,
         });
-        for waiter in waiters.into_iter().rev() {
-            line.waiters.push_front(waiter);
-        }
+        put(&mut line.waiters, waiters);
         line.look_at = line.look_at.min(look_at);
         drop(lines);
         self.changed.notify_one();

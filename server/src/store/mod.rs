@@ -49,7 +49,10 @@ use baton_client::{
     Ended, Generation, Handover, HandoverEvent, HandoverPage, HandoverQuery, Lease, LeaseName,
     LeasePage, LeaseQuery, Outcome, Timestamp,
 };
-use tokio::{sync::oneshot, time::Instant};
+use tokio::{
+    sync::oneshot,
+    time::{Instant, timeout_at},
+};
 
 use crate::{
     database::{Database, POSTGRES_WRITERS, is_undecodable, postgres_pool_like},
@@ -84,8 +87,11 @@ const WAITING_MAX: usize = 10_000;
 const READ_TIMEOUT: Duration = Duration::from_secs(8);
 /// How long a request waits for a row that somebody else has locked.
 const LOCKED_PATIENCE: Duration = Duration::from_secs(5);
-/// How long renewals that are done wait for those that were asked for with them.
-const NEIGHBOURS_PATIENCE: Duration = Duration::from_millis(500);
+/// How long renewals that are done wait for those that were asked for with them, and
+/// after that for what the log knows of those that were refused.
+const NEIGHBOURS_PATIENCE: Duration = Duration::from_millis(200);
+/// How long a refusal waits for what the log knows about it.
+const EXPLAINED_WITHIN: Duration = Duration::from_secs(1);
 
 /// The lease store. Cheap to clone.
 #[derive(Clone)]
@@ -227,7 +233,8 @@ impl Store {
         }]);
         // A writer that ended without an answer has lost it.
         let answer = receiver.await.unwrap_or(Err(Failure::Internal));
-        self.explain(&name, answer).await
+        let by = Instant::now() + EXPLAINED_WITHIN;
+        self.explain(&name, answer, by).await
     }
 
     /// Carries out many requests, each by itself: one's refusal does not fail
@@ -240,8 +247,8 @@ impl Store {
     }
 
     /// As [`Self::submit_all`], and no lease keeps its neighbours from their answers:
-    /// a renewal that is still open half a second after the first answer is given up,
-    /// and may be done or not.
+    /// a renewal that is still open a fifth of a second after the first answer is given
+    /// up, and may be done or not.
     pub async fn renew_all(
         &self,
         renewals: Vec<(LeaseName, Request)>,
@@ -280,11 +287,12 @@ impl Store {
             None => answers.all().await,
         };
         let answers = answers.unwrap_or_else(|| vec![Err(Failure::Internal); count]);
+        let by = Instant::now() + patience.unwrap_or(EXPLAINED_WITHIN);
         let mut explained = Vec::with_capacity(count);
         for (name, answer) in names.iter().zip(answers) {
             explained.push(match answer {
                 Ok(done) => Ok(done),
-                failed => self.explain(name, failed).await,
+                failed => self.explain(name, failed, by).await,
             });
         }
         explained
@@ -315,13 +323,19 @@ impl Store {
             .collect()
     }
 
-    /// Adds to an answer what the log knows about it.
-    async fn explain(&self, name: &LeaseName, answer: Answer) -> Result<Done, StoreError> {
+    /// Adds to an answer what the log knows about it, if that is to be had `by` then.
+    async fn explain(
+        &self,
+        name: &LeaseName,
+        answer: Answer,
+        by: Instant,
+    ) -> Result<Done, StoreError> {
         let (refusal, row, now) = match answer {
             Ok(done) => return Ok(done),
             Err(Failure::Refused { refusal, row, now }) => (refusal, row, now),
             Err(Failure::Locked) => {
-                let lease = self.lease(name).await.ok().flatten();
+                let lease = timeout_at(by, self.lease(name)).await;
+                let lease = lease.ok().and_then(|read| read.ok().flatten());
                 let lease = lease.map(|mut lease| {
                     lease.payload = None;
                     Box::new(lease)
@@ -345,7 +359,9 @@ impl Store {
                 if let Some(lease) = &refused.lease {
                     self.above.noticed(name, generation, lease.generation);
                 }
-                let moved = self.moved(name, generation).await?;
+                // Lost it is, also if nobody can tell how.
+                let moved = timeout_at(by, self.moved(name, generation)).await;
+                let moved = moved.ok().and_then(|read| read.ok().flatten());
                 refused.ended = Some(ended(moved.as_ref()));
             }
             Refusal::GenerationMoved(expected) => {

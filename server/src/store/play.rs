@@ -26,8 +26,8 @@ pub struct Part {
     pub jobs: Vec<Job>,
     /// Who waits, in order of arrival.
     pub waiters: VecDeque<Job>,
-    /// Earlier grants to claims, by claim id.
-    pub claims: Vec<(String, ClaimRecord)>,
+    /// Earlier grants to claims.
+    pub claims: Vec<ClaimRecord>,
 }
 
 /// What the log's end says about grants.
@@ -242,9 +242,9 @@ impl Stage<'_> {
         let same = |holder: Option<&str>, actor: &Actor| {
             holder == Some(acquire.holder.as_str()) && *actor == asker.actor
         };
-        let logged = self.part.claims.iter().filter_map(|(id, grant)| {
+        let logged = self.part.claims.iter().filter_map(|grant| {
             let actor: Actor = grant.actor.parse().ok()?;
-            (id == claim_id && same(grant.holder.as_deref(), &actor))
+            (grant.claim_id == *claim_id && same(grant.holder.as_deref(), &actor))
                 .then(|| Generation::try_from(grant.generation.unsigned_abs()).ok())?
         });
         let drafted = self.log.iter().filter_map(|entry| {

@@ -13,7 +13,7 @@ use baton_client::{Handover, LeaseName, Timestamp};
 use sqlx::{AssertSqlSafe, PgConnection, PgPool, Postgres, Row as _, postgres::PgListener};
 use tokio::sync::Mutex;
 
-use crate::{chain::Head, rules::LeaseRow};
+use crate::{chain::Head, database, rules::LeaseRow};
 
 use super::{
     backend::{
@@ -25,7 +25,7 @@ use super::{
         ClaimRecord, HEAD_COLUMNS, HandoverRecord, HeadRecord, LEASE_COLUMNS, LeaseRecord,
         TotalsRecord, parse_names, read_all, read_payload,
     },
-    sql::{CLAIMS, append_handovers, move_head, save_leases, save_payload},
+    sql::{CLAIM_ARGS, append_handovers, move_head, save_leases, save_payload},
     statement::{Statement, bind_all},
 };
 
@@ -43,6 +43,8 @@ const CHUNK: usize = 1_000;
 /// Begins a transaction whose rows are not locked before. Who has one of them
 /// locked commits soon, or the batch is done again without that row.
 const BEGIN_RENEWALS: &str = "begin; set local lock_timeout = 50";
+/// Begins one that sees one moment of everything.
+const BEGIN_READING: &str = "begin isolation level repeatable read read only";
 
 /// How long to wait before listening again after that failed.
 const LISTEN_RETRY: Duration = Duration::from_secs(1);
@@ -148,7 +150,7 @@ impl Backend for PostgresBackend {
     async fn begin(&self) -> DbResult<Box<dyn Transaction>> {
         // Read first: what a connection to another server says is not kept.
         let opened = self.kept.times_opened();
-        let tx = self.writers.begin().await?;
+        let tx = database::begin(&self.writers, "begin").await?;
         Ok(self.transaction(tx, opened, Versions::default()))
     }
 
@@ -158,7 +160,7 @@ impl Backend for PostgresBackend {
         if rows.is_empty() {
             return Ok(None);
         }
-        let tx = self.writers.begin_with(BEGIN_RENEWALS).await?;
+        let tx = database::begin(&self.writers, BEGIN_RENEWALS).await?;
         // The connection may have been opened just now, to another server.
         if self.kept.times_opened() != opened {
             tx.rollback().await?;
@@ -168,10 +170,7 @@ impl Backend for PostgresBackend {
     }
 
     async fn read(&self) -> DbResult<Box<dyn Reading>> {
-        let tx = self
-            .readers
-            .begin_with("begin isolation level repeatable read read only")
-            .await?;
+        let tx = database::begin(&self.readers, BEGIN_READING).await?;
         Ok(Box::new(PostgresReading { tx }))
     }
 
@@ -440,10 +439,10 @@ impl Transaction for PostgresTransaction {
         Ok(())
     }
 
-    async fn claims(&mut self, lease: &LeaseName, claim_id: &str) -> DbResult<Vec<ClaimRecord>> {
-        sqlx::query_as(CLAIMS)
-            .bind(lease.as_str())
-            .bind(claim_id)
+    async fn claims(&mut self, select: Statement) -> DbResult<Vec<ClaimRecord>> {
+        let sql = AssertSqlSafe(select.numbered());
+        let prepared = select.args.len() == CLAIM_ARGS;
+        bind_all!(sqlx::query_as(sql).persistent(prepared), select.args)
             .fetch_all(&mut *self.tx)
             .await
     }

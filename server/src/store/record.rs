@@ -374,6 +374,10 @@ impl TryFrom<HeadRecord> for End {
 /// An earlier grant to a claim.
 #[derive(Debug, Clone, FromRow)]
 pub struct ClaimRecord {
+    /// Which lease.
+    pub lease: String,
+    /// What it was claimed by.
+    pub claim_id: String,
     /// Who it was granted to.
     pub holder: Option<String>,
     /// Who asked.

@@ -12,9 +12,27 @@ use super::{
     statement::{Arg, Statement},
 };
 
-/// Earlier grants to the claim `$2` on the lease `$1`.
-pub const CLAIMS: &str = "select holder, actor, generation from handovers \
-    where lease = $1 and claim_id = $2 and event = 'granted' order by seq";
+/// How many values one claim takes: a statement about one stays prepared, those
+/// about more are of any length.
+pub const CLAIM_ARGS: usize = 2;
+
+/// Earlier grants to claims on leases. SQLite reads tables that are joined so in the
+/// order in which they stand, and each claim finds its grants by an index.
+pub fn claims(asked: &[(LeaseName, String)]) -> Statement {
+    let mut select = Statement::new("with asked (lease, claim_id) as (values ");
+    select.rows(
+        asked
+            .iter()
+            .map(|(lease, claim_id)| vec![Arg::text(lease), Arg::text(claim_id)]),
+    );
+    select.push(
+        ") select handovers.lease, handovers.claim_id, handovers.holder, actor, generation \
+        from asked cross join handovers \
+        where handovers.lease = asked.lease and handovers.claim_id = asked.claim_id \
+        and event = 'granted' order by seq",
+    );
+    select
+}
 
 /// Inserts leases, or writes them whole over what is there.
 pub fn save_leases(rows: &[&LeaseRow]) -> Statement {

@@ -25,7 +25,7 @@ use super::{
         ClaimRecord, HEAD_COLUMNS, HandoverRecord, HeadRecord, LEASE_COLUMNS, LeaseRecord,
         TotalsRecord, parse_names, read_all,
     },
-    sql::{CLAIMS, append_handovers, move_head, save_leases, save_payload},
+    sql::{CLAIM_ARGS, append_handovers, move_head, save_leases, save_payload},
     sqlite_renew,
     statement::{Arg, Statement, bind_all},
 };
@@ -292,12 +292,15 @@ impl Transaction for SqliteTransaction {
         Ok(())
     }
 
-    async fn claims(&mut self, lease: &LeaseName, claim_id: &str) -> DbResult<Vec<ClaimRecord>> {
-        sqlx::query_as(CLAIMS)
-            .bind(lease.as_str())
-            .bind(claim_id)
-            .fetch_all(&mut *self.tx)
-            .await
+    async fn claims(&mut self, select: Statement) -> DbResult<Vec<ClaimRecord>> {
+        let Statement { sql, args } = select;
+        let prepared = args.len() == CLAIM_ARGS;
+        bind_all!(
+            sqlx::query_as(AssertSqlSafe(sql)).persistent(prepared),
+            args
+        )
+        .fetch_all(&mut *self.tx)
+        .await
     }
 
     async fn fences(&mut self, _: &LeaseName) -> DbResult<Option<String>> {

@@ -14,6 +14,8 @@ pub enum Arg {
     Text(Option<String>),
     /// A truth value.
     Bool(bool),
+    /// Bytes or null.
+    Bytes(Option<Vec<u8>>),
 }
 
 impl Arg {
@@ -44,6 +46,14 @@ impl Statement {
         Self {
             sql: sql.to_owned(),
             args: Vec::new(),
+        }
+    }
+
+    /// A statement whose text is whole, with the values of its placeholders.
+    pub fn with(sql: &str, args: impl IntoIterator<Item = Arg>) -> Self {
+        Self {
+            sql: sql.to_owned(),
+            args: args.into_iter().collect(),
         }
     }
 
@@ -98,6 +108,7 @@ macro_rules! bind_all {
                 $crate::store::Arg::Int(value) => query.bind(value),
                 $crate::store::Arg::Text(value) => query.bind(value),
                 $crate::store::Arg::Bool(value) => query.bind(value),
+                $crate::store::Arg::Bytes(value) => query.bind(value),
             };
         }
         query

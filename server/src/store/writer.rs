@@ -34,6 +34,7 @@ use super::{
     play::{Ends, Fate, Part, Played, play, takeable_in},
     queue::{Failure, Job},
     renew::renew,
+    sql,
 };
 
 /// So many renewals are enough for a transaction: as many as one call has at most,
@@ -41,6 +42,8 @@ use super::{
 const BATCH: usize = RENEWALS_MAX;
 /// Most leases in one transaction that may log, lapses among them.
 const CHANGES: usize = 500;
+/// Most claims that are looked up at once.
+const CLAIMS: usize = 1_000;
 /// From how many renewals on a batch has company. Smaller ones go one at a
 /// time: while one commits, the next one grows.
 const LARGE: usize = 256;
@@ -357,7 +360,7 @@ async fn change(
                 metrics::handed_over(entry.event);
             }
             lanes.wrote("change", asked, started.elapsed());
-            answer(lanes, batch, played, now);
+            answer(lanes, batch, played, now, lock);
             Ok(())
         }
         Err(broken) => {
@@ -382,7 +385,7 @@ fn keep_in_line(lanes: &Lanes, name: LeaseName, waiters: VecDeque<Job>) -> Vec<J
     let now = Instant::now();
     let waits = |waiter: &Job| waiter.wait_until.is_some_and(|until| now < until);
     let (waiting, mut over): (Vec<Job>, Vec<Job>) = waiters.into_iter().partition(waits);
-    lanes.lines.put(name, waiting.into(), None);
+    lanes.lines.put_back(name, waiting.into(), None);
     for job in &mut over {
         job.give_up = job.give_up.max(now + LAST_PATIENCE);
     }
@@ -435,7 +438,7 @@ async fn write(
         let mut tx = lanes.backend.begin().await?;
         let names = batch.keys().cloned().collect();
         let missing = lock_rows(lanes, &mut *tx, batch, names, lock, busy).await?;
-        read_claims(&mut *tx, batch.iter_mut()).await?;
+        read_claims(&mut *tx, batch, |_, _| true).await?;
         let now = tx.now().await?;
         Ok((tx, missing, now))
     };
@@ -529,10 +532,9 @@ async fn decide(
     // Leases spring into being only while the log's end is locked, so what is
     // missing now stays so.
     lock_rows(lanes, tx, batch, missing.clone(), Lock::Change, Busy::Skip).await?;
-    let appeared = |(name, part): &(&LeaseName, &mut Part)| {
-        part.row.is_some() && missing.binary_search(name).is_ok()
-    };
-    read_claims(tx, batch.iter_mut().filter(appeared)).await?;
+    let appeared =
+        |name: &LeaseName, part: &Part| part.row.is_some() && missing.binary_search(name).is_ok();
+    read_claims(tx, batch, appeared).await?;
     let now = tx.now().await?;
     let moment = Moment {
         now,
@@ -612,29 +614,34 @@ async fn lock_rows(
         .collect())
 }
 
-/// Finds earlier grants to the claims in the batch, so that a late repetition
-/// is refused instead of granted anew.
-async fn read_claims<'a>(
+/// Finds earlier grants to the claims in those parts of the batch that `are_asked`,
+/// so that a late repetition is refused instead of granted anew. A whole line of
+/// claims is one question, for the rows are locked meanwhile.
+async fn read_claims(
     tx: &mut dyn Transaction,
-    parts: impl Iterator<Item = (&'a LeaseName, &'a mut Part)>,
+    batch: &mut BTreeMap<LeaseName, Part>,
+    are_asked: impl Fn(&LeaseName, &Part) -> bool,
 ) -> sqlx::Result<()> {
-    for (name, part) in parts {
+    let mut asked: Vec<(LeaseName, String)> = Vec::new();
+    for (name, part) in batch.iter_mut() {
+        if !are_asked(name, part) {
+            continue;
+        }
         part.claims.clear();
-        let mut ids: Vec<String> = part
-            .jobs
-            .iter()
-            .chain(&part.waiters)
-            .filter_map(|job| match &job.request {
-                Request::Acquire(_, acquire) => acquire.claim_id.clone(),
-                _ => None,
-            })
-            .collect();
-        ids.sort_unstable();
-        ids.dedup();
-        for id in ids {
-            let grants = tx.claims(name, &id).await?;
-            part.claims
-                .extend(grants.into_iter().map(|grant| (id.clone(), grant)));
+        let jobs = part.jobs.iter().chain(&part.waiters);
+        let ids = jobs.filter_map(|job| match &job.request {
+            Request::Acquire(_, acquire) => acquire.claim_id.clone(),
+            _ => None,
+        });
+        asked.extend(ids.map(|id| (name.clone(), id)));
+    }
+    asked.sort_unstable();
+    asked.dedup();
+    for asked in asked.chunks(CLAIMS) {
+        for grant in tx.claims(sql::claims(asked)).await? {
+            if let Some(part) = batch.get_mut(grant.lease.as_str()) {
+                part.claims.push(grant);
+            }
         }
     }
     Ok(())
@@ -652,7 +659,13 @@ async fn save(tx: &mut dyn Transaction, played: &Played) -> sqlx::Result<()> {
 }
 
 /// Answers a batch that is on disk, and puts in line who waits.
-fn answer(lanes: &Lanes, batch: BTreeMap<LeaseName, Part>, mut played: Played, now: Timestamp) {
+fn answer(
+    lanes: &Lanes,
+    batch: BTreeMap<LeaseName, Part>,
+    mut played: Played,
+    now: Timestamp,
+    lock: Lock,
+) {
     for (name, part) in batch {
         let Some(fates) = played.fates.remove(&name) else {
             continue;
@@ -676,6 +689,10 @@ fn answer(lanes: &Lanes, batch: BTreeMap<LeaseName, Part>, mut played: Played, n
             }
         }
         let takeable = takeable_in(fates.row.as_deref(), &line, now);
-        lanes.lines.put(name, line, takeable);
+        match lock {
+            Lock::Change => lanes.lines.put_back(name, line, takeable),
+            // The line was left where it is.
+            Lock::Renew => lanes.lines.join(name, line, takeable),
+        }
     }
 }

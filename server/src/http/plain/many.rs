@@ -1,9 +1,9 @@
 //! Acting on everything that a search shows, lease by lease.
 
-use baton_app::address::Show;
 use baton_app::plain::{
     Act, FILTERS, Filled, MANY, MANY_MAX, Many, More, Outcome, filters, many_page, outcomes_page,
 };
+use baton_app::{address::Show, sentence};
 use baton_client::{
     Code, Generation, Lease, LeaseName, LeaseQuery, LeaseSort, LeaseState, Problem,
     limits::PAGE_MAX,
@@ -181,7 +181,7 @@ fn sensible(act: Act, lease: Option<&Lease>) -> Result<(), Oops> {
         why => why,
     };
     match why {
-        Some(why) => Err(Oops::new(Code::NotHeld, why)),
+        Some(why) => Err(Oops::new(Code::NotHeld, sentence::plain(&why, None))),
         None => Ok(()),
     }
 }

@@ -244,7 +244,7 @@ fn role(filled: &Filled) -> Result<Role, Oops> {
 /// An error about people, beside the field that it is about.
 fn told(error: PeopleError, field: &str) -> Oops {
     match error {
-        PeopleError::Store(_) | PeopleError::Crowded => error.into(),
+        PeopleError::Store(_) | PeopleError::Unconfirmed(_) | PeopleError::Crowded => error.into(),
         PeopleError::UnknownUser(_) | PeopleError::UnknownToken(_) => {
             Oops::new(Code::NotFound, error.to_string())
         }

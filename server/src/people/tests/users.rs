@@ -108,3 +108,24 @@ async fn changes_of_nobody_are_refused(place: Place) {
         }
     }
 }
+
+/// Whether the commit was done is not to be told from its failure.
+#[tokio::test]
+async fn a_commit_that_fails_may_have_been_done() {
+    let place = Place::postgres().await;
+    let people = place.people().await;
+    place
+        .execute(
+            "create function fail() returns trigger language plpgsql
+                as $$ begin raise exception 'not now'; end $$",
+        )
+        .await;
+    place
+        .execute(
+            "create constraint trigger fail after insert on users
+                deferrable initially deferred for each row execute function fail()",
+        )
+        .await;
+    let made = people.make_user("ana", Role::Viewer).await;
+    assert!(matches!(made, Err(PeopleError::Unconfirmed(_))), "{made:?}");
+}

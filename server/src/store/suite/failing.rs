@@ -11,6 +11,7 @@ use super::{
     faults::{Fault, Faults, Faulty, Place},
     *,
 };
+use crate::store::backend_of;
 
 on_both_databases![
     what_fails_before_the_commit_did_not_happen,
@@ -258,4 +259,43 @@ async fn a_terminated_session_costs_its_transaction_only() {
             .expect("is held");
     }
     store.verify().await;
+}
+
+/// A client that hangs up, or a bound on a read, ends the wait for a transaction to
+/// begin. It is not left open in the pool for who comes next.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_read_that_is_given_up_leaves_no_transaction_open() {
+    let database = TestDatabase::postgres().await;
+    let backend = backend_of(&database.open().await).await;
+    let backend = backend.expect("it answers");
+    let mut looking = PgConnection::connect(&database.address)
+        .await
+        .expect("it answers");
+    for patience in 0..300 {
+        let given_up = async {
+            for _ in 0..patience % 100 {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::select! {
+            biased;
+            _ = backend.read() => {}
+            () = given_up => {}
+        }
+        let mut open = 1_i64;
+        let tried = async {
+            while open > 0 {
+                open = sqlx::query_scalar(
+                    "select count(*) from pg_stat_activity
+                    where datname = current_database() and state like 'idle in transaction%'",
+                )
+                .fetch_one(&mut looking)
+                .await
+                .expect("it answers");
+            }
+        };
+        // Before the database itself ends what is idle for 5 s.
+        let tried = tokio::time::timeout(Duration::from_secs(4), tried).await;
+        assert!(tried.is_ok(), "after {patience}: {open} left open");
+    }
 }

@@ -219,8 +219,8 @@ impl Transaction for FaultyTransaction {
         faults.meet(Place::Write, self.tx.run(statement)).await
     }
 
-    async fn claims(&mut self, lease: &LeaseName, claim_id: &str) -> DbResult<Vec<ClaimRecord>> {
-        self.tx.claims(lease, claim_id).await
+    async fn claims(&mut self, select: Statement) -> DbResult<Vec<ClaimRecord>> {
+        self.tx.claims(select).await
     }
 
     async fn fences(&mut self, lease: &LeaseName) -> DbResult<Option<String>> {

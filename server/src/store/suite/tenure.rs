@@ -10,6 +10,7 @@ on_both_databases![
     a_lost_tenure_learns_how_it_ended,
     a_claim_is_repeated_while_its_tenure_lasts,
     a_claim_outlives_the_server,
+    many_claims_at_once_are_each_known,
     work_is_inherited_until_it_is_released,
     a_status_stays_until_it_is_replaced_or_cleared,
     many_renewals_are_answered_each_for_itself,
@@ -114,6 +115,30 @@ async fn a_lost_tenure_learns_how_it_ended(database: TestDatabase) {
         let answer = store.ask(lease, never).await;
         assert_eq!(ended(answer), Some(Ended::Unknown));
     }
+}
+
+async fn many_claims_at_once_are_each_known(database: TestDatabase) {
+    let store = database.store().await;
+    let leases: Vec<String> = (0..40).map(|i| format!("job-{i}")).collect();
+    let claim = |i: usize| acquire(claiming("a", &format!("c-{i}")));
+    let all = |claim: &dyn Fn(usize) -> Request| {
+        let asked = leases.iter().enumerate();
+        asked.map(|(i, lease)| (name(lease), claim(i))).collect()
+    };
+    for granted in store.submit_all(all(&claim)).await {
+        granted.expect("is free");
+    }
+    for released in store.submit_all(all(&|_| release("a", 1))).await {
+        released.expect("is held");
+    }
+    for repeated in store.submit_all(all(&claim)).await {
+        assert_eq!(code(&repeated), Code::Lost);
+    }
+    // Another lease's claim is nobody's here.
+    for other in store.submit_all(all(&|i| claim(i + 1))).await {
+        other.expect("is free");
+    }
+    store.verify().await;
 }
 
 async fn a_claim_is_repeated_while_its_tenure_lasts(database: TestDatabase) {

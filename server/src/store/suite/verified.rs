@@ -105,6 +105,7 @@ fn literal(statement: &Statement) -> String {
                 Arg::Int(Some(number)) => number.to_string(),
                 Arg::Text(Some(value)) => format!("'{}'", value.replace('\'', "''")),
                 Arg::Bool(value) => value.to_string(),
+                Arg::Bytes(_) => panic!("entries hold no bytes"),
             });
         }
         text.push_str(piece);

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use baton_client::{Code, HandoverEvent};
+use sqlx::{Connection as _, PgConnection};
 use tokio::task::JoinHandle;
 
 use super::{ask::*, *};
@@ -68,6 +69,28 @@ async fn who_came_first_is_served_first(database: TestDatabase) {
         assert_eq!(lease.holder, Some(holder(&format!("w{}", i + 1))));
         assert_eq!(lease.generation.get(), number + 2);
     }
+    store.verify().await;
+}
+
+/// Asked beside a fenced transaction, which locks the row, an acquire comes to the
+/// line by another way.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_comes_later_stands_behind_also_beside_a_fence() {
+    let database = TestDatabase::postgres().await;
+    let store = database.store().await;
+    store.take("deploy", "a").await;
+    let first = wait_in_line(&store, "deploy", taking("b"), LONG).await;
+    let application = PgConnection::connect(&database.address).await;
+    let mut application = application.expect("it answers");
+    let fence = sqlx::raw_sql("begin; select baton_fence('deploy', 1)");
+    fence.execute(&mut application).await.expect("is current");
+    let second = wait_in_line(&store, "deploy", taking("c"), LONG).await;
+    let end = sqlx::raw_sql("commit").execute(&mut application).await;
+    end.expect("commits");
+    store.ask("deploy", release("a", 1)).await.expect("is held");
+    assert_eq!(granted(first).await.holder, Some(holder("b")));
+    store.ask("deploy", release("b", 3)).await.expect("is held");
+    assert_eq!(granted(second).await.holder, Some(holder("c")));
     store.verify().await;
 }
 
