@@ -169,6 +169,37 @@ test('hostile text is text here, too', async ({ page, server }) => {
   expect(overflow_px).toBeLessThanOrEqual(0);
 });
 
+test('a name that turns the direction of writing turns only itself', async ({ page, server }) => {
+  const operator = await server.operator();
+  const { lease, generation } = await server.holder.acquire(freshLease('turned'), 'replica-a');
+  const name = '\u202eabc';
+  await operator.operate(lease, 'force-release', {
+    expected_generation: generation,
+    reason: 'wedged',
+    successor: name,
+    reserve_ms: 600_000,
+  });
+  await open(page, lease);
+  for (const sentence of [page.locator('.limits li p').first(), fact(page, 'Who may take it')]) {
+    await expect(sentence).toContainText(`${name} until`);
+    const places = await sentence.evaluate((element, word) => {
+      const nodes = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
+      while (nodes.nextNode()) {
+        const at = nodes.currentNode.textContent!.indexOf(word);
+        if (at < 0) continue;
+        return [...word].map((_, i) => {
+          const letter = document.createRange();
+          letter.setStart(nodes.currentNode, at + i);
+          letter.setEnd(nodes.currentNode, at + i + 1);
+          return letter.getBoundingClientRect().left;
+        });
+      }
+      throw new Error(`no ${word}`);
+    }, 'until');
+    expect(places).toEqual([...places].sort((a, b) => a - b));
+  }
+});
+
 test.describe('a lease that there is not', () => {
   test.use({ tolerated: [/Failed to load resource.*404/] });
 

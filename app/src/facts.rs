@@ -5,8 +5,7 @@ use baton_client::{Lease, LeaseState, Timestamp};
 
 use crate::{
     countdown::{coarse, fine},
-    entry::who,
-    moment::{age, clock, short, unmarked},
+    sentence::{age, by, clock, isolated, short},
 };
 
 /// A fact: what it is called, and what it is.
@@ -40,7 +39,7 @@ pub fn facts(lease: &Lease, now: Timestamp) -> Vec<Fact> {
         facts.push(Fact {
             name: true,
             wide: true,
-            ..Fact::new("Holder", holder.to_string())
+            ..Fact::new("Holder", isolated(holder))
         });
     }
     facts.push(Fact::new("Generation", lease.generation.to_string()));
@@ -76,7 +75,7 @@ pub fn facts(lease: &Lease, now: Timestamp) -> Vec<Fact> {
     if let Some(principal) = &lease.principal {
         facts.push(Fact {
             name: true,
-            ..Fact::new("On behalf of, it says", unmarked(principal))
+            ..Fact::new("On behalf of, it says", isolated(principal))
         });
     }
     if lease.flapping > 0 {
@@ -114,18 +113,23 @@ pub fn takeable(lease: &Lease, now: Timestamp) -> String {
     let successor = asked.and_then(|asked| asked.successor.as_ref());
     // What is left to others once the tenure, if there is one, is out of the way.
     let others = if let (Some(successor), Some(at)) = (successor, lease.takeable_at) {
-        format!("only {successor} until {}, then anyone", until(at))
+        format!(
+            "only {} until {}, then anyone",
+            isolated(successor),
+            until(at)
+        )
     } else if let Some(reserved) = lease.reserved.as_ref().filter(|r| ahead(&r.until)) {
         format!(
             "only {} until {}, then anyone",
-            reserved.holder,
+            isolated(&reserved.holder),
             until(reserved.until)
         )
     } else if let Some(barred) = lease.barred.as_ref().filter(|b| ahead(&b.until)) {
         match &barred.holder {
             None => format!("anyone from {}", until(barred.until)),
             Some(holder) => format!(
-                "anyone but {holder}, who is barred until {}",
+                "anyone but {}, who is barred until {}",
+                isolated(holder),
                 until(barred.until)
             ),
         }
@@ -188,7 +192,10 @@ pub fn limits(lease: &Lease, now: Timestamp) -> Vec<Limit> {
     if let Some(blocked) = &lease.blocked {
         limits.push(Limit {
             class: "alert",
-            text: format!("A change of hands waits for fenced transactions: {blocked}"),
+            text: format!(
+                "A change of hands waits for fenced transactions: {}",
+                isolated(blocked)
+            ),
             reason: None,
             incident: None,
             by: None,
@@ -196,7 +203,7 @@ pub fn limits(lease: &Lease, now: Timestamp) -> Vec<Limit> {
     }
     if let Some(step_down) = &lease.step_down {
         let then = match &step_down.successor {
-            Some(successor) => format!(" It is then reserved for {successor}."),
+            Some(successor) => format!(" It is then reserved for {}.", isolated(successor)),
             None => String::new(),
         };
         limits.push(Limit {
@@ -207,7 +214,7 @@ pub fn limits(lease: &Lease, now: Timestamp) -> Vec<Limit> {
             ),
             reason: Some(step_down.reason.clone()),
             incident: step_down.incident.clone(),
-            by: Some(by(&step_down.actor, Some(step_down.at))),
+            by: Some(acted(&step_down.actor, Some(step_down.at))),
         });
     }
     if let Some(paused) = &lease.paused {
@@ -216,12 +223,12 @@ pub fn limits(lease: &Lease, now: Timestamp) -> Vec<Limit> {
             text: "Paused: nobody can acquire it; the current tenure may go on.".to_owned(),
             reason: Some(paused.reason.clone()),
             incident: paused.incident.clone(),
-            by: Some(by(&paused.actor, Some(paused.at))),
+            by: Some(acted(&paused.actor, Some(paused.at))),
         });
     }
     if let Some(barred) = lease.barred.as_ref().filter(|barred| barred.until > now) {
         let whom = match &barred.holder {
-            Some(holder) => holder.to_string(),
+            Some(holder) => isolated(holder),
             None => "Everyone".to_owned(),
         };
         limits.push(Limit {
@@ -229,7 +236,7 @@ pub fn limits(lease: &Lease, now: Timestamp) -> Vec<Limit> {
             text: format!("{whom} may not take it until {}.", until(barred.until)),
             reason: Some(barred.reason.clone()),
             incident: None,
-            by: Some(by(&barred.actor, None)),
+            by: Some(acted(&barred.actor, None)),
         });
     }
     if let Some(reserved) = lease
@@ -241,21 +248,21 @@ pub fn limits(lease: &Lease, now: Timestamp) -> Vec<Limit> {
             class: "quiet",
             text: format!(
                 "Reserved for {} until {}.",
-                reserved.holder,
+                isolated(&reserved.holder),
                 until(reserved.until)
             ),
             reason: Some(reserved.reason.clone()),
             incident: None,
-            by: Some(by(&reserved.actor, None)),
+            by: Some(acted(&reserved.actor, None)),
         });
     }
     limits
 }
 
-fn by(actor: &baton_client::Actor, at: Option<Timestamp>) -> String {
+fn acted(actor: &baton_client::Actor, at: Option<Timestamp>) -> String {
     match at {
-        Some(at) => format!("{}, {}", who(actor), short(at)),
-        None => who(actor),
+        Some(at) => format!("{}, {}", by(actor), short(at)),
+        None => by(actor),
     }
 }
 
@@ -264,7 +271,7 @@ mod tests {
     use baton_client::{Actor, Barred, Paused, Reserved, StepDown};
 
     use super::*;
-    use crate::{countdown::tests::held, moment::plain};
+    use crate::{countdown::tests::held, sentence::plain};
 
     /// As it reads in UTC.
     fn takeable(lease: &Lease, now: Timestamp) -> String {

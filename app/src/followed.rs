@@ -3,9 +3,13 @@
 
 use baton_client::{HandoverEvent, Lease, LeaseState, Timestamp};
 
-use crate::{countdown::coarse, entry::Entry, moment::clock};
+use crate::{
+    countdown::coarse,
+    entry::Entry,
+    sentence::{clock, isolated},
+};
 
-/// What is to be said, moments marked.
+/// What is to be said, in sentences with their marks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Followed {
     /// What was done.
@@ -22,7 +26,7 @@ pub fn followed(act: &Entry, lease: &Lease, now: Timestamp) -> Followed {
     let before = act
         .previous_holder
         .as_ref()
-        .map_or_else(|| "nobody".to_owned(), ToString::to_string);
+        .map_or_else(|| "nobody".to_owned(), isolated);
     let ago = coarse(act.at.ms_until(now));
     let (done, then, waiting) = match act.event {
         HandoverEvent::Forced => {
@@ -55,7 +59,9 @@ pub fn followed(act: &Entry, lease: &Lease, now: Timestamp) -> Followed {
         HandoverEvent::Paused => (
             format!("Paused at {at}."),
             match &lease.holder {
-                Some(holder) => format!("{holder} may go on; nobody else can take it."),
+                Some(holder) => {
+                    format!("{} may go on; nobody else can take it.", isolated(holder))
+                }
                 None => "Nobody can take it.".to_owned(),
             },
             false,
@@ -94,7 +100,8 @@ fn successor(act: &Entry, lease: &Lease, ago: &str) -> (String, bool) {
                 LeaseState::Held | LeaseState::Free => "",
             };
             let text = format!(
-                "{holder} has it since {}, {after} later, as generation {}{late}.",
+                "{} has it since {}, {after} later, as generation {}{late}.",
+                isolated(holder),
                 clock(granted_at),
                 lease.generation
             );
@@ -111,7 +118,7 @@ fn successor(act: &Entry, lease: &Lease, ago: &str) -> (String, bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{countdown::tests::held, moment::plain};
+    use crate::{countdown::tests::held, sentence::plain};
 
     fn act(event: &str, generation: u64) -> Entry {
         serde_json::from_value(serde_json::json!({

@@ -11,9 +11,11 @@ use crate::{
     header::Header,
     incident::Incident,
     lease_asked::lease_href,
-    moment::{Form, Piece},
+    moment::Form,
     moment_view::piece,
-    render, visit,
+    render,
+    sentence::Piece,
+    visit,
 };
 
 /// Answers a visit to the entry that the path calls `seq`.
@@ -87,9 +89,7 @@ fn page(entry: Handover, now: Timestamp, viewer: Option<Viewer>, visit: &Visit) 
             view! {
                 <div>
                     <dt>{term}</dt>
-                    <dd>
-                        <bdi>{piece(what)}</bdi>
-                    </dd>
+                    <dd>{piece(what)}</dd>
                 </div>
             }
         });
@@ -150,9 +150,9 @@ fn page(entry: Handover, now: Timestamp, viewer: Option<Viewer>, visit: &Visit) 
 fn facts(entry: &Handover) -> Vec<(&'static str, Piece)> {
     let holder = |holder: &Option<baton_client::HolderId>| {
         let holder = holder.as_ref().map(ToString::to_string);
-        Piece::Text(holder.unwrap_or_else(|| "nobody".to_owned()))
+        Piece::Isolated(holder.unwrap_or_else(|| "nobody".to_owned()))
     };
-    let text = |text: &dyn ToString| Piece::Text(text.to_string());
+    let text = |text: &dyn ToString| Piece::Isolated(text.to_string());
     let exact = |at: Timestamp| Piece::At(at, Form::Exact);
     let mut facts = vec![
         ("At", exact(entry.at)),
@@ -166,14 +166,14 @@ fn facts(entry: &Handover) -> Vec<(&'static str, Piece)> {
     some("The tenure began", entry.held_from.map(exact));
     some("It was held until", entry.held_until.map(exact));
     let address = entry.actor_address.clone();
-    some("From the address", address.map(Piece::Text));
-    some("Request", entry.request_id.clone().map(Piece::Text));
+    some("From the address", address.map(Piece::Isolated));
+    some("Request", entry.request_id.clone().map(Piece::Isolated));
     for (name, value) in &entry.details {
         let value = match value {
             serde_json::Value::String(text) => text.clone(),
             other => other.to_string(),
         };
-        facts.push(("Details", Piece::Text(format!("{name}: {value}"))));
+        facts.push(("Details", Piece::Isolated(format!("{name}: {value}"))));
     }
     facts.push(("Hash", text(&entry.hash)));
     facts.push(("Hash of the entry before", text(&entry.prev_hash)));

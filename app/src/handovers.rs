@@ -14,11 +14,11 @@ use crate::{
     lease_asked::{field_moment, read_moment},
     left_out::LeftOut,
     live::Live,
-    moment::clock,
     moment_view::sentence,
     news::News,
     paper::Paper,
     render,
+    sentence::clock,
     stale_banner::StaleBanner,
     visit,
 };

@@ -8,9 +8,9 @@ use crate::{
     facts::span,
     facts::{Fact, facts},
     live::{Live, OneLease, text},
-    moment::unmarked,
     moment_view::sentence,
     says::says,
+    sentence::isolated,
 };
 
 /// The countdown and the facts.
@@ -59,7 +59,7 @@ pub fn LeaseFacts(one: OneLease, live: Live) -> impl IntoView {
 fn said(text: String) -> Fact {
     Fact {
         term: "The holder says",
-        text: unmarked(&text),
+        text: isolated(&text),
         name: false,
         wide: true,
     }
@@ -76,7 +76,7 @@ fn fact(fact: Fact) -> impl IntoView {
         <div class=class data-fact=fact.term>
             <dt>{fact.term}</dt>
             <dd>
-                <bdi>{sentence(&fact.text)}</bdi>
+                {sentence(&fact.text)}
             </dd>
         </div>
     }

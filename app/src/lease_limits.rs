@@ -21,11 +21,11 @@ pub fn LeaseLimits(one: OneLease, live: Live) -> impl IntoView {
             view! {
                 <li class=limit.class>
                     <p>
-                        <bdi>{sentence(&limit.text)}</bdi>
+                        {sentence(&limit.text)}
                     </p>
                     {limit.reason.map(|reason| view! { <p class="reason"><q><bdi>{reason}</bdi></q></p> })}
                     <p class="small">
-                        {limit.by.map(|by| view! { <bdi>{sentence(&by)}</bdi> })}
+                        {limit.by.map(|by| view! { <span>{sentence(&by)}</span> })}
                         {limit.incident.map(|incident| view! { <Incident incident /> })}
                     </p>
                 </li>
@@ -69,12 +69,12 @@ fn FollowOne(one: OneLease, live: Live, act: Entry) -> impl IntoView {
     view! {
         <div class=class role="status" aria-live=polite data-part="followed">
             <p>
-                <b><bdi>{spoken(done)}</bdi></b>
+                <b>{spoken(done)}</b>
                 " "
                 <a href=href>"The entry"</a>
             </p>
             <p data-part="then">
-                <bdi>{spoken(then)}</bdi>
+                {spoken(then)}
             </p>
         </div>
     }

@@ -37,6 +37,7 @@ pub mod moment;
 pub mod peers;
 pub mod rows;
 pub mod says;
+pub mod sentence;
 pub mod tenures;
 pub mod timeline;
 

@@ -1,8 +1,5 @@
 //! How a moment is written, wherever a page shows one: as its reader chose, and
-//! always with the zone. A sentence carries its moments as marks, so that each
-//! stays an element of its own, with the exact time, wherever it is shown.
-
-use std::fmt;
+//! always with the zone.
 
 use baton_client::Timestamp;
 
@@ -114,92 +111,6 @@ fn zone(ahead_min: i64) -> String {
     }
 }
 
-/// Stands before a moment in a sentence. No name of anything can have it.
-const MARK: char = '\u{2}';
-/// The wire form's length.
-const AT_LEN: usize = 27;
-
-/// A moment in a sentence: to be formatted into it.
-#[derive(Debug, Clone, Copy)]
-pub struct Marked(Form, Timestamp);
-
-impl fmt::Display for Marked {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{MARK}{}{}", &self.0.as_str()[..1], self.1)
-    }
-}
-
-/// As [`Form::Full`], in a sentence.
-pub fn full(at: Timestamp) -> Marked {
-    Marked(Form::Full, at)
-}
-
-/// As [`Form::Short`], in a sentence.
-pub fn short(at: Timestamp) -> Marked {
-    Marked(Form::Short, at)
-}
-
-/// As [`Form::Clock`], in a sentence.
-pub fn clock(at: Timestamp) -> Marked {
-    Marked(Form::Clock, at)
-}
-
-/// As [`Form::Age`], in a sentence.
-pub fn age(at: Timestamp) -> Marked {
-    Marked(Form::Age, at)
-}
-
-/// A part of a sentence.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Piece {
-    /// Text.
-    Text(String),
-    /// A moment.
-    At(Timestamp, Form),
-}
-
-/// A sentence in parts.
-pub fn pieces(sentence: &str) -> Vec<Piece> {
-    let mut pieces = Vec::new();
-    let mut text = |text: &str| match pieces.last_mut() {
-        Some(Piece::Text(last)) => last.push_str(text),
-        _ => pieces.push(Piece::Text(text.to_owned())),
-    };
-    let mut parts = sentence.split(MARK);
-    text(parts.next().unwrap_or_default());
-    for part in parts {
-        match marked(part) {
-            Some((at, form)) => {
-                pieces.push(Piece::At(at, form));
-                pieces.push(Piece::Text(part[1 + AT_LEN..].to_owned()));
-            }
-            None => pieces.push(Piece::Text(part.to_owned())),
-        }
-    }
-    pieces
-}
-
-/// The moment that stands at the beginning, after its mark.
-fn marked(part: &str) -> Option<(Timestamp, Form)> {
-    let form = Form::read(part)?;
-    let at = part.get(1..1 + AT_LEN)?.parse().ok()?;
-    Some((at, form))
-}
-
-/// What somebody wrote, without what would be taken for a moment.
-pub fn unmarked(text: &str) -> String {
-    text.replace(MARK, "")
-}
-
-/// A sentence as plain text, in UTC.
-pub fn plain(sentence: &str, now: Option<Timestamp>) -> String {
-    let pieces = pieces(sentence).into_iter().map(|piece| match piece {
-        Piece::Text(text) => text,
-        Piece::At(at, form) => written(at, form, Times::Utc, now, None),
-    });
-    pieces.collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -290,35 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sentence_comes_apart_at_its_moments() {
-        let sentence = format!("from {} (in 8 s) to {}", clock(night()), full(night()));
-        let text = |text: &str| Piece::Text(text.to_owned());
-        assert_eq!(
-            pieces(&sentence),
-            [
-                text("from "),
-                Piece::At(night(), Form::Clock),
-                text(" (in 8 s) to "),
-                Piece::At(night(), Form::Full),
-                text(""),
-            ]
-        );
-        assert_eq!(
-            plain(&sentence, Some(night())),
-            "from 23:14:07 UTC (in 8 s) to 2026-11-29 23:14:07 UTC"
-        );
-    }
-
-    #[test]
-    fn what_only_looks_like_a_mark_is_text() {
-        for odd in ["\u{2}", "\u{2}c", "\u{2}cx", "\u{2}🦊", "a\u{2}c2026-11-29"] {
-            let parts = pieces(odd);
-            assert!(
-                parts.iter().all(|part| matches!(part, Piece::Text(_))),
-                "{parts:?}"
-            );
-            assert_eq!(unmarked(odd), odd.replace('\u{2}', ""));
-        }
+    fn every_form_has_its_word() {
         for (form, word) in Form::ALL {
             assert_eq!(Form::read(word), Some(form));
             assert_eq!(Form::read(&word[..1]), Some(form));

@@ -2,12 +2,13 @@
 //! whoever points at it, and reads as its reader chose.
 
 use baton_client::Timestamp;
-use leptos::{either::Either, prelude::*};
+use leptos::{either::EitherOf3, prelude::*};
 
 use crate::{
     display::Times,
     live::text,
-    moment::{Form, Piece, pieces, written},
+    moment::{Form, written},
+    sentence::{Piece, pieces},
 };
 
 /// Who reads the page, as far as its moments are concerned. It stands in the
@@ -72,7 +73,7 @@ pub fn moving(at: Memo<Timestamp>) -> impl IntoView {
     }
 }
 
-/// A sentence with the moments that are marked in it.
+/// A sentence with what is marked in it.
 pub fn sentence(text: &str) -> impl IntoView + use<> {
     pieces(text).into_iter().map(piece).collect::<Vec<_>>()
 }
@@ -85,8 +86,9 @@ pub fn spoken(text: Memo<String>) -> impl IntoView {
 /// A part of a sentence.
 pub fn piece(piece: Piece) -> impl IntoView {
     match piece {
-        Piece::Text(text) => Either::Left(text),
-        Piece::At(at, form) => Either::Right(moment(at, form)),
+        Piece::Text(text) => EitherOf3::A(text),
+        Piece::At(at, form) => EitherOf3::B(moment(at, form)),
+        Piece::Isolated(text) => EitherOf3::C(view! { <bdi>{text}</bdi> }),
     }
 }
 

@@ -4,9 +4,8 @@ use baton_client::Lease;
 use leptos::prelude::*;
 
 use crate::{
-    entry::who,
-    moment::{clock, plain, unmarked},
     moment_view::sentence,
+    sentence::{by, clock, isolated, plain},
 };
 
 /// A note, and how it is to be taken.
@@ -14,7 +13,7 @@ use crate::{
 pub struct Note {
     /// The class in the style sheet.
     pub class: &'static str,
-    /// The sentence, its moments marked.
+    /// The sentence, with its marks.
     pub text: String,
 }
 
@@ -29,10 +28,13 @@ pub fn notes(lease: &Lease) -> Vec<Note> {
         );
     }
     if let Some(blocked) = &lease.blocked {
-        note("alert", format!("a change of hands waits: {blocked}"));
+        note(
+            "alert",
+            format!("a change of hands waits: {}", isolated(blocked)),
+        );
     }
     if let Some(step_down) = &lease.step_down {
-        let (by, reason) = (who(&step_down.actor), unmarked(&step_down.reason));
+        let (by, reason) = (by(&step_down.actor), isolated(&step_down.reason));
         let deadline = clock(step_down.deadline);
         note(
             "warn",
@@ -44,8 +46,8 @@ pub fn notes(lease: &Lease) -> Vec<Note> {
             "quiet",
             format!(
                 "paused by {}: {}",
-                who(&paused.actor),
-                unmarked(&paused.reason)
+                by(&paused.actor),
+                isolated(&paused.reason)
             ),
         );
     }
@@ -53,15 +55,15 @@ pub fn notes(lease: &Lease) -> Vec<Note> {
         let whom = barred
             .holder
             .as_ref()
-            .map_or("everyone", |holder| holder.as_str());
-        let (until, reason) = (clock(barred.until), unmarked(&barred.reason));
+            .map_or_else(|| "everyone".to_owned(), isolated);
+        let (until, reason) = (clock(barred.until), isolated(&barred.reason));
         note("quiet", format!("{whom} barred until {until}: {reason}"));
     }
     if let Some(reserved) = &lease.reserved {
         let until = clock(reserved.until);
         note(
             "quiet",
-            format!("reserved for {} until {until}", reserved.holder),
+            format!("reserved for {} until {until}", isolated(&reserved.holder)),
         );
     }
     notes
@@ -73,11 +75,11 @@ pub fn Notes(notes: Memo<(Vec<Note>, Option<String>)>) -> impl IntoView {
     move || {
         let (notes, says) = notes.get();
         let notes = notes.into_iter().map(|note| (note.class, None, note.text));
-        let says = says.map(|says| ("", Some("status"), unmarked(&says)));
+        let says = says.map(|says| ("", Some("status"), isolated(&says)));
         let lines = notes.chain(says).map(|(class, part, text)| {
             view! {
                 <span class=format!("says {class}") data-part=part title=plain(&text, None)>
-                    <bdi>{sentence(&text)}</bdi>
+                    {sentence(&text)}
                 </span>
             }
         });

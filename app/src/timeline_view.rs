@@ -6,8 +6,9 @@ use crate::{
     countdown::coarse,
     lease_asked::Window,
     live::{Live, OneLease, flag, text},
-    moment::{full, utc},
+    moment::utc,
     moment_view::sentence,
+    sentence::full,
     tenures::{End, Tenure, tenures},
     timeline::{Lane, Mark, Place, Stretch, timeline},
 };

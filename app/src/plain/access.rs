@@ -159,7 +159,7 @@ fn row(entry: AccessEntry) -> AnyView {
             <th scope="row" class="name" title=format!("seq {}", entry.seq)>
                 {moment(entry.at, Form::Full)}
             </th>
-            <td data-label="What">{entry.event.as_str().replace('_', " ")}</td>
+            <td class="what">{entry.event.as_str().replace('_', " ")}</td>
             <td data-label="Who">
                 <bdi>{text(actor)}</bdi>
             </td>

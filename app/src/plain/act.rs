@@ -2,7 +2,10 @@
 
 use baton_client::{Lease, LeaseName, LeaseState, limits::OPERATOR_MS_MAX};
 
-use crate::{entry::who, moment::utc};
+use crate::{
+    moment::utc,
+    sentence::{by, isolated},
+};
 
 /// Something that an operator or an admin does to a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,7 +109,8 @@ impl Act {
         !matches!(self, Self::Protect | Self::Unprotect)
     }
 
-    /// Why there is nothing to do, if so. Pausing alone needs no lease.
+    /// Why there is nothing to do, if so, in a sentence with its marks. Pausing
+    /// alone needs no lease.
     pub fn pointless(self, lease: Option<&Lease>) -> Option<String> {
         let Some(lease) = lease else {
             let why = "There is no such lease. It begins to exist when somebody first acquires or pauses it.";
@@ -114,8 +118,8 @@ impl Act {
         };
         let held = lease.state != LeaseState::Free;
         if let (Self::Pause, Some(paused)) = (self, &lease.paused) {
-            let (by, at) = (who(&paused.actor), utc(paused.at));
-            let reason = &paused.reason;
+            let (by, at) = (by(&paused.actor), utc(paused.at));
+            let reason = isolated(&paused.reason);
             return Some(format!("It is paused already: by {by}, at {at}: {reason}"));
         }
         let why = match self {

@@ -9,6 +9,7 @@ use crate::{
     address::{query_of, sign_in_href},
     display::Times,
     moment::{Form, written},
+    moment_view::sentence,
 };
 
 use super::{
@@ -87,7 +88,7 @@ pub fn ask_page(ask: &Ask) -> AnyView {
             // It may have become pointless by the very attempt that failed.
             view! {
                 {problem.as_ref().map(note)}
-                <p data-part="pointless">{why}</p>
+                <p data-part="pointless">{sentence(&why)}</p>
                 {only_back(ask)}
             }
             .into_any()
@@ -122,7 +123,7 @@ fn facts_list(ask: &Ask) -> AnyView {
     };
     let facts = facts
         .into_iter()
-        .map(|fact| view! { <li><bdi>{fact}</bdi></li> });
+        .map(|fact| view! { <li>{sentence(&fact)}</li> });
     view! {
         <ul class="foreseen" data-part="facts">
             {facts.collect_view()}

@@ -1,8 +1,12 @@
 //! What will happen, in plain words, with the facts of this moment.
 
-use baton_client::{Actor, Lease, LeaseState};
+use baton_client::{Lease, LeaseState};
 
-use crate::{countdown::fine, entry::who, moment::utc};
+use crate::{
+    countdown::fine,
+    moment::utc,
+    sentence::{by, isolated},
+};
 
 use super::Act;
 
@@ -10,7 +14,7 @@ use super::Act;
 /// that late has missed more than a moment.
 const LATE_PERCENT: u64 = 150;
 
-/// The sentences that belong to an act on a lease.
+/// The sentences that belong to an act on a lease, with their marks.
 pub fn facts(act: Act, lease: &Lease) -> Vec<String> {
     let mut facts = match act {
         Act::ForceRelease => force(lease),
@@ -150,9 +154,9 @@ fn unpause(lease: &Lease) -> String {
     };
     format!(
         "{} paused it at {}: {}. From now on it can be acquired again, at once by who waits in line.",
-        name(&paused.actor),
+        by(&paused.actor),
         utc(paused.at),
-        paused.reason
+        isolated(&paused.reason)
     )
 }
 
@@ -193,21 +197,21 @@ fn kept(lease: &Lease) -> Vec<String> {
         let whom = bar
             .holder
             .as_ref()
-            .map_or("Everyone", |holder| holder.as_str());
+            .map_or_else(|| "Everyone".to_owned(), isolated);
         facts.push(format!(
             "{whom} is barred until {} by {}: {}",
             utc(bar.until),
-            name(&bar.actor),
-            bar.reason
+            by(&bar.actor),
+            isolated(&bar.reason)
         ));
     }
     if let Some(kept) = &lease.reserved {
         facts.push(format!(
             "It is reserved for {} until {} by {}: {}",
-            kept.holder,
+            isolated(&kept.holder),
             utc(kept.until),
-            name(&kept.actor),
-            kept.reason
+            by(&kept.actor),
+            isolated(&kept.reason)
         ));
     }
     facts
@@ -218,13 +222,16 @@ fn around(lease: &Lease) -> Vec<String> {
     let mut facts = Vec::new();
     if let Some(asked) = &lease.step_down {
         let then = asked.successor.as_ref().map_or_else(String::new, |to| {
-            format!(", and it was promised to {to}: that stands unless you choose otherwise")
+            format!(
+                ", and it was promised to {}: that stands unless you choose otherwise",
+                isolated(to)
+            )
         });
         facts.push(format!(
             "{} asked it to step down by {}{then}. The reason was: {}",
-            name(&asked.actor),
+            by(&asked.actor),
             utc(asked.deadline),
-            asked.reason
+            isolated(&asked.reason)
         ));
     }
     if lease.paused.is_some() {
@@ -238,16 +245,12 @@ fn around(lease: &Lease) -> Vec<String> {
         facts.push("What you choose below takes the place of that.".into());
     }
     if let Some(blocked) = &lease.blocked {
-        facts.push(format!("A change of hands waits already: {blocked}."));
+        facts.push(format!(
+            "A change of hands waits already: {}.",
+            isolated(blocked)
+        ));
     }
     facts
-}
-
-fn name(actor: &Actor) -> String {
-    match actor {
-        Actor::Baton => "Baton".into(),
-        actor => who(actor),
-    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 use baton_client::{Actor, Handover, Problem};
 use leptos::prelude::*;
 
-use crate::{entry::who, incident::Incident, moment::utc};
+use crate::{incident::Incident, moment::utc, moment_view::sentence, sentence::by};
 
 use super::Ask;
 
@@ -80,10 +80,7 @@ pub fn moved(ask: &Ask, problem: &Problem) -> AnyView {
 
 /// The entry that moved it.
 fn what(entry: &Handover) -> AnyView {
-    let by = match &entry.actor {
-        Actor::Baton => "Baton".to_owned(),
-        actor => who(actor),
-    };
+    let by = by(&entry.actor);
     let event = entry.event.as_str().replace('_', " ");
     let incident = entry
         .incident
@@ -98,7 +95,7 @@ fn what(entry: &Handover) -> AnyView {
             <div>
                 <dt>"By"</dt>
                 <dd>
-                    <bdi>{by}</bdi>
+                    {sentence(&by)}
                 </dd>
             </div>
             <div>

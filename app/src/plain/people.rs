@@ -6,8 +6,8 @@ use leptos::prelude::*;
 
 use crate::{
     address::query_of,
-    moment::{clock, full},
     moment_view::sentence,
+    sentence::{clock, full},
 };
 
 use super::{

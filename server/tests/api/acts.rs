@@ -429,7 +429,10 @@ async fn who_comes_second_hears_who_was_first() {
     let late = second.sends("/leases/a/pause", &[("reason", "slow")]).await;
     assert_eq!(late.status, 200);
     let said = late.text();
-    for part in ["It is paused already: by operator-ana, at ", "moving house"] {
+    for part in [
+        "It is paused already: by <bdi>operator-ana</bdi>, at ",
+        "moving house",
+    ] {
         assert!(said.contains(part), "{part}: {said}");
     }
     assert_eq!(
