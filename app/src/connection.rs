@@ -222,7 +222,9 @@ impl Connection {
             return None;
         }
         if let Some(since) = self.hidden_since_ms {
-            return self.rest(since, at);
+            // What a sleep made old must not pass for true when it is looked at again.
+            let rests = jumped || at - since >= HIDDEN_MS;
+            return rests.then(|| self.rest(at)).flatten();
         }
         if frozen || jumped {
             self.trouble(self.heard_ms, at);
@@ -254,10 +256,7 @@ impl Connection {
     }
 
     /// A hidden tab gives its stream back after a while.
-    fn rest(&mut self, since_ms: f64, at_ms: f64) -> Option<Act> {
-        if at_ms - since_ms < HIDDEN_MS {
-            return None;
-        }
+    fn rest(&mut self, at_ms: f64) -> Option<Act> {
         if self.phase == Phase::Live {
             self.trouble(self.heard_ms, at_ms);
         }
@@ -475,5 +474,20 @@ mod tests {
         assert_eq!(pass(&mut connection, 10.0, 60_000.0), []);
         assert_eq!(connection.phase(), Phase::SignedOut);
         assert_eq!(connection.next_try_in_ms(at(60_000.0)), None);
+    }
+
+    #[test]
+    fn a_sleep_of_a_hidden_tab_is_seen_when_it_is_looked_at() {
+        let mut connection = live_at(0.0);
+        connection.hidden(1_000.0);
+        // The steady clock stood still meanwhile.
+        let slept = |ms: f64| Reading {
+            steady_ms: ms,
+            date_ms: at(ms).date_ms + 60_000.0,
+        };
+        assert_eq!(connection.tick(slept(1_250.0), 0.5), Some(Act::Close));
+        assert_eq!(connection.phase(), Phase::Waiting);
+        assert_eq!(connection.shown(slept(1_500.0)), Some(Act::Open));
+        assert_ne!(connection.phase(), Phase::Live);
     }
 }

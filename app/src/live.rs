@@ -90,9 +90,18 @@ impl OneLease {
 
     /// Takes in what was read again.
     pub fn replace(&self, view: LeaseView) {
-        self.lease.set(view.lease);
+        // What the stream told since it was read stays.
+        let mut entries = view.entries;
+        let newer = self.entries.with_untracked(|known| {
+            let newer = known.iter().filter(|entry| entry.seq > view.seq);
+            newer.cloned().collect::<Vec<_>>()
+        });
+        if newer.is_empty() {
+            self.lease.set(view.lease);
+        }
+        entries.extend(newer);
         self.before.set_value(view.before);
-        self.entries.set(view.entries);
+        self.entries.set(entries);
     }
 
     /// Takes in what the stream said.
@@ -199,13 +208,7 @@ impl LeaseList {
     /// Shows what was read.
     pub fn new(asked: Asked, view: LeasesView) -> Self {
         let list = Self {
-            rows: StoredValue::new(Rows::new(
-                view.items,
-                asked.sort,
-                ROWS as usize,
-                asked.cursor.is_some(),
-                view.next.is_some(),
-            )),
+            rows: StoredValue::new(Rows::new(view.items, asked.sort, ROWS as usize)),
             lasts: StoredValue::new(by_lease(view.lasts)),
             filters: asked.filters() || asked.cursor.is_some(),
             shown: RwSignal::new(Vec::new()),
@@ -299,6 +302,10 @@ impl LeaseList {
             leases
                 .map(|lease| match known.remove(&lease.lease) {
                     Some(row) => {
+                        let last = self.lasts.with_value(|lasts| lasts.get(&row.name).cloned());
+                        if last != row.last.get_untracked() {
+                            row.last.set(last);
+                        }
                         row.lease.set(lease);
                         row
                     }

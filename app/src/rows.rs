@@ -11,7 +11,7 @@ pub enum Merged {
     Changed(usize),
     /// Leases came, went or moved.
     Moved,
-    /// Nothing: it stands on another page, or was not newer.
+    /// Nothing: it was not newer.
     Nothing,
 }
 
@@ -21,27 +21,15 @@ pub struct Rows {
     leases: Vec<Lease>,
     sort: LeaseSort,
     limit: usize,
-    /// There are pages before this one.
-    before: bool,
-    /// There are pages after it.
-    after: bool,
 }
 
 impl Rows {
     /// The leases as the server listed them.
-    pub fn new(
-        leases: Vec<Lease>,
-        sort: LeaseSort,
-        limit: usize,
-        before: bool,
-        after: bool,
-    ) -> Self {
+    pub fn new(leases: Vec<Lease>, sort: LeaseSort, limit: usize) -> Self {
         Self {
             leases,
             sort,
             limit,
-            before,
-            after,
         }
     }
 
@@ -101,6 +89,8 @@ impl Rows {
         Merged::Moved
     }
 
+    /// The server tells only of leases that stand on the page, so one that is new
+    /// has its place here, at an end of it too.
     fn insert(&mut self, lease: Lease) -> Merged {
         let at = match self.sort {
             LeaseSort::Changed => 0,
@@ -108,15 +98,8 @@ impl Rows {
                 .leases
                 .partition_point(|other| self.precedes(other, &lease)),
         };
-        let elsewhere = (at == 0 && self.before) || (at == self.leases.len() && self.after);
-        if elsewhere {
-            return Merged::Nothing;
-        }
         self.leases.insert(at, lease);
-        if self.leases.len() > self.limit {
-            self.leases.truncate(self.limit);
-            self.after = true;
-        }
+        self.leases.truncate(self.limit);
         Merged::Moved
     }
 
@@ -147,7 +130,7 @@ mod tests {
 
     fn rows(names: &[&str], sort: LeaseSort) -> Rows {
         let leases = names.iter().map(|name| held(name)).collect();
-        Rows::new(leases, sort, 4, false, false)
+        Rows::new(leases, sort, 4)
     }
 
     fn names(rows: &Rows) -> Vec<&str> {
@@ -204,13 +187,14 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_on_another_page_stays_there() {
-        let leases = vec![held("d"), held("f")];
-        let mut rows = Rows::new(leases, LeaseSort::Name, 4, true, true);
-        assert_eq!(rows.put(held("a")), Merged::Nothing);
-        assert_eq!(rows.put(held("z")), Merged::Nothing);
-        assert_eq!(rows.put(held("e")), Merged::Moved);
-        assert_eq!(names(&rows), ["d", "e", "f"]);
+    fn who_goes_is_followed_by_who_comes_onto_the_page() {
+        let mut rows = rows(&["b", "c", "d", "e"], LeaseSort::Name);
+        for (gone, comes) in [("b", "f"), ("e", "g"), ("c", "a")] {
+            assert_eq!(rows.remove(&held(gone).lease), Merged::Moved);
+            assert_eq!(rows.put(held(comes)), Merged::Moved);
+            assert_eq!(rows.leases().len(), 4);
+        }
+        assert_eq!(names(&rows), ["a", "d", "f", "g"]);
     }
 
     #[test]
@@ -218,7 +202,6 @@ mod tests {
         let mut rows = rows(&["b", "c", "d", "e"], LeaseSort::Name);
         assert_eq!(rows.put(held("a")), Merged::Moved);
         assert_eq!(names(&rows), ["a", "b", "c", "d"]);
-        assert_eq!(rows.put(held("z")), Merged::Nothing);
     }
 
     #[test]

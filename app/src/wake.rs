@@ -341,7 +341,7 @@ impl LeasesPage {
             return;
         }
         let (list, counted) = (self.list, Rc::clone(&self.counted));
-        counted.seq.set(list.seq.get_value());
+        let seq = list.seq.get_value();
         counted.at_ms.set(steady_ms());
         spawn_local(async move {
             let fetched = fetch("/totals").await;
@@ -349,6 +349,7 @@ impl LeasesPage {
             if let Fetched::Text(text) = fetched
                 && let Ok(totals) = serde_json::from_str::<Totals>(&text)
             {
+                counted.seq.set(seq);
                 list.totals.set(totals);
             }
         });

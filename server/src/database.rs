@@ -15,7 +15,7 @@ use std::{
 };
 
 use sqlx::{
-    Connection as _, PgConnection, PgPool, Postgres, SqlitePool, Transaction,
+    Connection as _, PgConnection, PgPool, Postgres, SqliteConnection, SqlitePool, Transaction,
     migrate::{MigrateError, Migrator},
     postgres::{PgConnectOptions, PgPoolOptions},
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
@@ -355,11 +355,13 @@ async fn open_sqlite(options: SqliteConnectOptions) -> Result<SqliteDatabase, sq
             count.fetch_add(1, Ordering::AcqRel);
             Box::pin(std::future::ready(Ok(())))
         })
+        .after_release(|connection, _| Box::pin(is_sound(connection)))
         .connect_with(options.clone())
         .await?;
     let readers = SqlitePoolOptions::new()
         .max_connections(READERS)
         .acquire_timeout(CONNECT_TIMEOUT)
+        .after_release(|connection, _| Box::pin(is_sound(connection)))
         .connect_lazy_with(options.pragma("query_only", "on"));
     Ok(SqliteDatabase {
         writer,
@@ -367,6 +369,15 @@ async fn open_sqlite(options: SqliteConnectOptions) -> Result<SqliteDatabase, sq
         readers,
         file,
     })
+}
+
+/// Whether a connection that comes back can be used again. After a disk was full, or
+/// failed, SQLite has taken the transaction back by itself, and the driver, which could
+/// not do so as well, would take every later one for a part of it.
+async fn is_sound(connection: &mut SqliteConnection) -> sqlx::Result<bool> {
+    // What the driver has begun to take back is done when this is answered.
+    connection.ping().await?;
+    Ok(!connection.is_in_transaction())
 }
 
 /// A file that somebody else may be serving, or a copy of one.

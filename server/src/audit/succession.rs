@@ -113,12 +113,8 @@ impl Lease {
             holder: entry.previous_holder.clone(),
             tenure: entry.previous_holder.is_some().then_some(Tenure {
                 from: entry.held_from,
-                // A grant over a holder comes after a lapse; the time is not known.
-                lapsed: matches!(
-                    entry.event,
-                    HandoverEvent::Granted | HandoverEvent::Recovered
-                )
-                .then_some(Timestamp::from_micros(0)),
+                // Whether it has lapsed is not known: what comes before is not there.
+                lapsed: Some(Timestamp::from_micros(0)),
             }),
             free_from: Timestamp::from_micros(0),
         }

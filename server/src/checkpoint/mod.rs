@@ -8,6 +8,6 @@ mod schedule;
 mod signed;
 
 pub use key::{Key, KeyError};
-pub use newest::{ReadError, newest};
+pub use newest::{ReadError, is_cut_off, newest};
 pub use schedule::{Schedule, append};
 pub use signed::Checkpoint;

@@ -27,6 +27,11 @@ pub enum ReadError {
     Seq(u64),
 }
 
+/// Whether a line that was read ends in the middle.
+pub fn is_cut_off<T>(read: &serde_json::Result<T>) -> bool {
+    read.as_ref().is_err_and(serde_json::Error::is_eof)
+}
+
 /// What counts of a checkpoint here; who signed it is for `baton verify`.
 #[derive(Deserialize)]
 struct Line {
@@ -34,17 +39,19 @@ struct Line {
     hash: String,
 }
 
-/// The newest checkpoint in a file, which is its last line.
+/// The newest checkpoint in a file, which is its last line. One that was cut off when
+/// it was written does not count.
 ///
 /// # Errors
 /// The file cannot be read, or the line is no checkpoint.
 pub fn newest(file: &Path) -> Result<Seen, ReadError> {
     let text = fs::read_to_string(file)?;
-    let mut lines = text.lines().rev().map(str::trim);
+    let lines = text.lines().rev().filter(|line| !line.trim().is_empty());
     let last = lines
-        .find(|line| !line.is_empty())
+        .map(serde_json::from_str::<Line>)
+        .find(|read| !is_cut_off(read))
         .ok_or(ReadError::Empty)?;
-    let Line { seq, hash } = serde_json::from_str(last).map_err(ReadError::Malformed)?;
+    let Line { seq, hash } = last.map_err(ReadError::Malformed)?;
     if seq > NUMBER_MAX {
         return Err(ReadError::Seq(seq));
     }
@@ -53,4 +60,27 @@ pub fn newest(file: &Path) -> Result<Seen, ReadError> {
         return Err(ReadError::Hash(hash));
     }
     Ok(Seen { seq, hash })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checkpoint::append;
+
+    #[test]
+    fn a_line_that_was_cut_off_spoils_no_other() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("checkpoints");
+        let line = |seq: u64| format!(r#"{{"seq":{seq},"hash":"{}"}}"#, "a".repeat(64));
+        assert!(newest(&file).is_err());
+        append(&file, &line(1)).expect("it is written");
+        let half = &line(2)[..30];
+        let whole = fs::read_to_string(&file).expect("it is there");
+        fs::write(&file, format!("{whole}{half}")).expect("it is written");
+        assert_eq!(newest(&file).expect("it has one").seq, 1);
+        append(&file, &line(3)).expect("it is written");
+        assert_eq!(newest(&file).expect("it has one").seq, 3);
+        let text = fs::read_to_string(&file).expect("it is there");
+        assert_eq!(text, format!("{}\n{half}\n{}\n", line(1), line(3)));
+    }
 }

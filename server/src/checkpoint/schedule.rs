@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io::{self, Write as _},
+    io::{self, Read as _, Seek as _, SeekFrom, Write as _},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -85,8 +85,19 @@ impl Schedule {
 /// # Errors
 /// The file cannot be written.
 pub fn append(file: &Path, line: &str) -> io::Result<()> {
-    let mut file = File::options().create(true).append(true).open(file)?;
+    let mut file = File::options()
+        .create(true)
+        .read(true)
+        .append(true)
+        .open(file)?;
+    // What a full disk cut off stays a line by itself.
+    let mut last = *b"\n";
+    if file.metadata()?.len() > 0 {
+        file.seek(SeekFrom::End(-1))?;
+        file.read_exact(&mut last)?;
+    }
+    let start = if last == *b"\n" { "" } else { "\n" };
     // In one piece, so that two programs do not write into each other's lines.
-    file.write_all(format!("{line}\n").as_bytes())?;
+    file.write_all(format!("{start}{line}\n").as_bytes())?;
     file.sync_data()
 }

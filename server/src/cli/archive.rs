@@ -123,7 +123,16 @@ async fn write(reader: &Reader, older: &Older, to: &Path) -> Result<u64, Failure
             ),
         )
     };
-    let mut file = BufWriter::new(File::create(&part).map_err(unwritten)?);
+    // Two that write the same file would remove what only the other one's has.
+    let file = File::options()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(&part)
+        .map_err(unwritten)?;
+    file.try_lock().map_err(|error| unwritten(error.into()))?;
+    file.set_len(0).map_err(unwritten)?;
+    let mut file = BufWriter::new(file);
     let filter = HandoverQuery {
         after: (older.after > 0).then_some(older.after),
         ..HandoverQuery::default()
@@ -139,14 +148,16 @@ async fn write(reader: &Reader, older: &Older, to: &Path) -> Result<u64, Failure
     written.sync_all().map_err(unwritten)?;
     let trailer = export.trailer();
     let back = BufReader::new(File::open(&part).map_err(unwritten)?);
-    read_back(back, &trailer).map_err(|what| {
+    read_back(back, &trailer, older.after).map_err(|what| {
         let file = part.display().to_string();
         Failure::new(
             Exit::Failed,
             format!("{} does not hold: {what}; nothing was removed", safe(&file)),
         )
     })?;
-    fs::rename(&part, to).map_err(unwritten)?;
+    // Unlike a rename it takes no other file's place.
+    fs::hard_link(&part, to).map_err(unwritten)?;
+    fs::remove_file(&part).map_err(unwritten)?;
     let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = File::open(folder.unwrap_or(Path::new("."))).map_err(unwritten)?;
     folder.sync_all().map_err(unwritten)?;

@@ -122,7 +122,7 @@ async fn around(
     Ok(entries)
 }
 
-/// A time in which nobody held a lease.
+/// A time in which nobody held a lease. It is none at all when somebody was waiting.
 struct Gap {
     lease: LeaseName,
     from: Timestamp,
@@ -132,7 +132,7 @@ struct Gap {
 
 impl Collected {
     fn text(&self) -> Result<String, ExportError> {
-        let gaps = self.gaps();
+        let mut gaps = self.gaps();
         let mut text = String::new();
         let title = match &self.filter.incident {
             Some(incident) => format!("Incident {}", plain(incident)),
@@ -140,8 +140,11 @@ impl Collected {
         };
         line(&mut text, &format!("# {title}\n"));
         line(&mut text, &self.origin()?);
+        let mut deposed = String::new();
+        self.deposed(&mut deposed, &gaps);
+        gaps.retain(|gap| gap.until != Some(gap.from));
         self.summary(&mut text, &gaps);
-        self.deposed(&mut text, &gaps);
+        text.push_str(&deposed);
         without_holder(&mut text, &gaps, self.end.now);
         self.timeline(&mut text);
         let trailer: ExportTrailer = self.tally.trailer(&self.end);
@@ -185,8 +188,7 @@ impl Collected {
                     match turn {
                         Turn::Unheld(at) => *since = Some(at),
                         Turn::Held(at) => {
-                            let ended = since.take().filter(|since| *since < at);
-                            gaps.extend(ended.map(|from| Gap {
+                            gaps.extend(since.take().map(|from| Gap {
                                 lease: name.clone(),
                                 from,
                                 until: Some(at),
@@ -266,7 +268,7 @@ impl Collected {
             ],
         );
         for entry in deposed {
-            let gap = gaps.iter().find(|gap| {
+            let gap = gaps.iter().rfind(|gap| {
                 Some(&gap.lease) == entry.lease.as_ref()
                     && gap.from <= entry.at
                     && gap.until.is_none_or(|until| until >= entry.at)

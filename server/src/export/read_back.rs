@@ -5,14 +5,18 @@ use std::io::BufRead;
 
 use baton_client::{ExportTrailer, Handover, TrailerLine};
 
-use crate::chain;
+use crate::chain::{self, GENESIS};
 
-/// Whether a file has the chain of entries that its trailer says, without a gap,
-/// each in its canonical form, and nothing else.
+/// Whether a file has the chain of entries that its trailer says, from the one that
+/// comes after `after`, without a gap, each in its canonical form, and nothing else.
 ///
 /// # Errors
 /// What is wrong, in words.
-pub fn read_back(mut file: impl BufRead, trailer: &ExportTrailer) -> Result<(), String> {
+pub fn read_back(
+    mut file: impl BufRead,
+    trailer: &ExportTrailer,
+    after: u64,
+) -> Result<(), String> {
     let mut line = Vec::new();
     let mut last: Option<(u64, String)> = None;
     let mut count = 0;
@@ -42,9 +46,16 @@ pub fn read_back(mut file: impl BufRead, trailer: &ExportTrailer) -> Result<(), 
         }
         let entry: Handover =
             serde_json::from_slice(&line).map_err(|why| format!("entry {}: {why}", count + 1))?;
-        let follows = last
-            .as_ref()
-            .is_none_or(|(seq, hash)| entry.seq == seq + 1 && entry.prev_hash == *hash);
+        let follows = match &last {
+            Some((seq, hash)) => entry.seq == seq + 1 && entry.prev_hash == *hash,
+            None if entry.seq != after + 1 => {
+                let (seq, first) = (entry.seq, after + 1);
+                return Err(format!(
+                    "it begins with entry {seq}, and entry {first} is where the log should begin"
+                ));
+            }
+            None => after > 0 || entry.prev_hash == GENESIS,
+        };
         let right = chain::hash(&entry).is_ok_and(|hash| hash == entry.hash)
             && chain::whole_form(&entry).is_ok_and(|form| form == line);
         if !follows || !right {
@@ -112,7 +123,7 @@ mod tests {
 
     fn read(lines: &[String], trailer: &ExportTrailer) -> Result<(), String> {
         let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-        read_back(text.as_bytes(), trailer)
+        read_back(text.as_bytes(), trailer, 0)
     }
 
     #[test]
@@ -137,6 +148,18 @@ mod tests {
         spaced[1] = spaced[1].replace("\":", "\": ");
         read(&spaced, &trailer).expect_err("it is not the canonical form");
         let text = lines.join("\n");
-        read_back(text.as_bytes(), &trailer).expect_err("the last line is cut");
+        read_back(text.as_bytes(), &trailer, 0).expect_err("the last line is cut");
+        let text = format!("{text}\n");
+        read_back(text.as_bytes(), &trailer, 1).expect_err("it begins too early");
+        let rest: Vec<&str> = text.lines().skip(1).collect();
+        let mut trailer = trailer;
+        (trailer.count, trailer.first_seq) = (2, Some(2));
+        let last = TrailerLine {
+            trailer: trailer.clone(),
+        };
+        let last = String::from_utf8(chain::canonical(&last).expect("has a form"));
+        let rest = format!("{}\n{}\n{}\n", rest[0], rest[1], last.expect("is text"));
+        assert_eq!(read_back(rest.as_bytes(), &trailer, 1), Ok(()));
+        read_back(rest.as_bytes(), &trailer, 0).expect_err("its beginning is missing");
     }
 }

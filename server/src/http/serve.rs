@@ -126,6 +126,11 @@ pub enum ServeError {
     Metrics(#[from] metrics_exporter_prometheus::BuildError),
 }
 
+/// Whether a file is not there, or has nothing in it.
+fn is_empty(file: &Path) -> bool {
+    std::fs::metadata(file).map_or(!file.exists(), |found| found.len() == 0)
+}
+
 /// Serves until SIGTERM or SIGINT, then answers what is under way and ends.
 ///
 /// # Errors
@@ -140,12 +145,13 @@ pub async fn serve(options: ServeOptions) -> Result<(), ServeError> {
     let listener = TcpListener::bind(options.listen).await.map_err(listening)?;
     let csrf = csrf(options.public_url.as_ref())?;
     let metrics = metrics::start()?;
-    // Its own file is not there before the first checkpoint.
+    // Its own file has nothing in it before the first checkpoint.
     let own = options
         .checkpoints
         .as_ref()
         .and_then(|own| own.file.clone());
-    let not_yet = own.is_some_and(|own| options.checkpoint.as_ref() == Some(&own) && !own.exists());
+    let not_yet =
+        own.is_some_and(|own| options.checkpoint.as_ref() == Some(&own) && is_empty(&own));
     let checkpoints = options.checkpoints.map(schedule).transpose()?;
     let database = Database::connect(&options.database).await?;
     // Before the schema changes: another server may be serving this file.

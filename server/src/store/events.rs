@@ -41,6 +41,8 @@ const SETTLE: Duration = Duration::from_millis(20);
 const BACKLOG: usize = 4_096;
 /// How much is on its way to one reader.
 const IN_FLIGHT: usize = 64;
+/// How long one may read nothing of it.
+const READS_WITHIN: Duration = Duration::from_secs(30);
 
 /// A new entry of the log.
 #[derive(Debug, Clone)]
@@ -311,6 +313,8 @@ impl Reader {
                     Err(_) => return Err(Gone),
                 },
                 time = self.time.recv() => match time {
+                    // It would say that what is known of the leases is true.
+                    Ok(_) if self.page.is_stale() => continue,
                     Ok(timed) => match timed.told_to(last) {
                         Some(sent) => sent,
                         None => continue,
@@ -389,7 +393,9 @@ impl Reader {
 
     async fn send(&mut self, sent: Option<Sent>) -> Result<(), Gone> {
         let sent = sent.ok_or(Gone)?;
-        self.to.send(sent).await.map_err(|_| Gone)
+        // Whoever reads nothing for so long would not hear that its stream ends.
+        let sending = self.to.send_timeout(sent, READS_WITHIN);
+        sending.await.map_err(|_| Gone)
     }
 }
 

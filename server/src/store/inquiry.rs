@@ -301,9 +301,14 @@ async fn held_at(
     let since = grant.map_or(0, |grant| grant.seq);
     let entries = history::of_tenure(lease, last.generation, since, PAGE);
     let mut entries = reading.handovers(entries).await?;
+    // An entry that comes between, such as a pause, changes nothing of a lapse.
+    let known = entries.iter().filter(|entry| entry.seq <= last.seq).rev();
+    let logged = known
+        .map(|entry| entry.event)
+        .find(|event| matches!(event, HandoverEvent::Lapsed | HandoverEvent::Recovered));
     entries.extend(raises::first_after(reading, last.seq).await?);
     let lapse = lapses_at(reading, lease, last.generation, last.seq).await?;
-    let lapsed = last.event == HandoverEvent::Lapsed || lapse.is_some_and(|at| at <= time);
+    let lapsed = logged == Some(HandoverEvent::Lapsed) || lapse.is_some_and(|at| at <= time);
     answer.state = if lapsed {
         LeaseState::Lapsed
     } else {

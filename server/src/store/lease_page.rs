@@ -24,6 +24,8 @@ use super::{
 
 /// How often the log and the pages are read when nothing hints at a change.
 pub const POLL: Duration = Duration::from_secs(1);
+/// How long a page may not be read before its readers are not told the time any more.
+const STALE: Duration = Duration::from_secs(5);
 /// How old a page may be that a new reader starts from.
 const FRESH: Duration = Duration::from_millis(100);
 /// Renewals of a lease are sent this far apart.
@@ -59,6 +61,8 @@ pub struct Page {
     seen: tokio::sync::Mutex<Option<Seen>>,
     /// Up to here in the log readers were told of what happened to the leases.
     read_to: AtomicU64,
+    /// When it was last read.
+    read_at: watch::Sender<Instant>,
 }
 
 /// What a page was when it was last read.
@@ -122,6 +126,7 @@ impl Page {
             changes: broadcast::Sender::new(backlog),
             seen: tokio::sync::Mutex::default(),
             read_to: AtomicU64::new(0),
+            read_at: watch::Sender::new(Instant::now()),
         }
     }
 
@@ -133,6 +138,12 @@ impl Page {
     /// Up to which `seq` of the log readers were told what happened to its leases.
     pub fn read_to(&self) -> u64 {
         self.read_to.load(Ordering::Acquire)
+    }
+
+    /// Whether it could not be read for so long that what readers know of it may be
+    /// false.
+    pub fn is_stale(&self) -> bool {
+        self.read_at.borrow().elapsed() > STALE
     }
 
     /// Reads the page again and again, as long as somebody looks at it. `grew`
@@ -151,7 +162,7 @@ impl Page {
             drop(page);
             match read {
                 Ok(news) => tokio::time::sleep(POLL.min(REST * news)).await,
-                // Readers notice by the lack of `time`.
+                // Readers notice by the lack of `time`, once it is stale.
                 Err(error) => tracing::debug!(?error, "a page of leases could not be read"),
             }
         }
@@ -200,6 +211,7 @@ impl Page {
                 seq,
                 read,
             });
+            self.read_at.send_replace(read);
             return Ok(0);
         };
         let mut changed = Vec::new();
@@ -230,6 +242,7 @@ impl Page {
         }
         self.read_to.store(seq, Ordering::Release);
         (known.rows, known.now, known.seq, known.read) = (rows, now, seq, read);
+        self.read_at.send_replace(read);
         Ok(news)
     }
 

@@ -11,7 +11,7 @@ use std::{
     time::Instant,
 };
 
-use baton_client::{Handover, HandoverQuery, Timestamp};
+use baton_client::{Handover, HandoverQuery, Outcome, Timestamp};
 use tokio::sync::{Semaphore, mpsc};
 
 use crate::{chain::Head, database::Database};
@@ -109,10 +109,11 @@ impl Reader {
         sender: mpsc::Sender<Result<Vec<Handover>, StoreError>>,
     ) {
         let mut after = query.after.unwrap_or(0);
+        let mut archived = None;
         while after < upto && !sender.is_closed() {
             let end = upto.min(after.saturating_add(STRETCH));
             let (began, batches) = (Instant::now(), self.batches.load(Ordering::Relaxed));
-            let page = self.stretch(&query, after, end).await;
+            let page = self.stretch(&query, after, end, &mut archived).await;
             let took = began.elapsed();
             match &page {
                 Ok(entries) if entries.is_empty() => after = end,
@@ -134,20 +135,31 @@ impl Reader {
         }
     }
 
-    /// One read.
+    /// One read. Fails if entries that were still to be read were archived since the
+    /// first one, which found up to where they are `archived`.
     async fn stretch(
         &self,
         query: &HandoverQuery,
         after: u64,
         upto: u64,
+        archived: &mut Option<u64>,
     ) -> Result<Vec<Handover>, StoreError> {
         let _turn = self.reads.acquire().await;
         let read = async {
             let mut reading = self.backend.read().await?;
-            reading
-                .handovers(history::stretch(query, after, upto, PAGE))
-                .await
+            let found = reading.end().await?.archived;
+            let is_there = found <= *archived.get_or_insert(found) || found <= after;
+            let select = history::stretch(query, after, upto, PAGE);
+            let entries = reading.handovers(select).await?;
+            Ok(is_there.then_some(entries))
         };
-        in_time(read).await.map_err(read_failed)
+        let entries = in_time(read).await.map_err(read_failed)?;
+        entries.ok_or_else(|| {
+            tracing::warn!(
+                after,
+                "entries were archived that were still to be exported"
+            );
+            StoreError::Unavailable(Outcome::NotDone)
+        })
     }
 }

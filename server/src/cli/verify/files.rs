@@ -147,6 +147,13 @@ pub fn verify(files: &[PathBuf], expected: &Expected) -> Result<Verdict, Failure
     }
     if !of_handovers.is_empty() {
         let depth = match any_filtered::<Verifier>(&of_handovers)? {
+            true if expected.is_some() => {
+                return Err(Failure::new(
+                    Exit::Usage,
+                    "checkpoints say what the whole history has, and an export with a filter is a \
+                     part of it: export it without one, or leave --checkpoint out",
+                ));
+            }
             true => Depth::Entries,
             false => Depth::Whole,
         };

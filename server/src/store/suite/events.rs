@@ -22,6 +22,7 @@ on_both_databases![
     of_a_page_only_its_leases_last_entries_are_sent,
     what_could_not_be_read_is_told_later,
     what_time_alone_ends_is_told,
+    no_time_is_told_on_a_page_that_cannot_be_read,
     who_is_too_far_away_starts_anew,
     streams_end_when_the_log_lost_its_end,
     streams_end_when_the_log_goes_on_from_elsewhere,
@@ -364,6 +365,30 @@ async fn who_is_too_far_away_starts_anew(database: TestDatabase) {
         entries(&mut watcher, head).await,
         Vec::from_iter(1_002..=head)
     );
+}
+
+/// The time would say that what was told of the leases is true now.
+async fn no_time_is_told_on_a_page_that_cannot_be_read(database: TestDatabase) {
+    let store = database.store().await;
+    store.take("deploy", "a").await;
+    let mut watcher = Watcher::start(&store, LeaseQuery::default(), None).await;
+    watcher.snapshot().await;
+    let is_time = |event| matches!(event, Event::Time(_)).then_some(());
+    watcher.until(is_time).await;
+    let name_it = |name: &str| format!("update leases set holder = '{name}'");
+    database.script(&name_it("\t")).await.expect("it may");
+    // It comes every second otherwise.
+    let silence = async {
+        let quiet = Duration::from_secs(4);
+        while tokio::time::timeout(quiet, watcher.stream.recv())
+            .await
+            .is_ok()
+        {}
+    };
+    let silence = tokio::time::timeout(PATIENCE, silence).await;
+    silence.expect("it is silent");
+    database.script(&name_it("a")).await.expect("it may");
+    watcher.until(is_time).await;
 }
 
 async fn streams_end_when_the_log_lost_its_end(database: TestDatabase) {

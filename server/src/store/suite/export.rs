@@ -17,6 +17,7 @@ on_both_databases![
     a_slow_reader_holds_nothing,
     an_empty_log_can_be_exported,
     an_incident_is_told_for_people,
+    who_was_waiting_is_the_next_holder,
     a_raised_floor_ends_what_an_incident_tells_of,
 ];
 
@@ -330,6 +331,36 @@ async fn an_incident_is_told_for_people(database: TestDatabase) {
         text.contains("Nothing matches.") && text.contains("Nobody."),
         "{text}"
     );
+}
+
+async fn who_was_waiting_is_the_next_holder(database: TestDatabase) {
+    let store = database.store().await;
+    store.take("db", "a").await;
+    let waiting = store.clone();
+    let waiter = tokio::spawn(async move {
+        let wait = std::time::Duration::from_secs(60);
+        let request = acquire(taking("b"));
+        waiting.submit_waiting(name("db"), request, wait).await
+    });
+    eventually("a place in line", || async {
+        (store.lanes.lines.len() == 1).then_some(())
+    })
+    .await;
+    store
+        .ask("db", force(1, None, None))
+        .await
+        .expect("is held");
+    waiter.await.expect("the task lives").expect("it is free");
+    let asked = ExportQuery {
+        format: Some(ExportFormat::Md),
+        ..ExportQuery::default()
+    };
+    let export = Export::begin(store.reader(), &asked).await;
+    let (text, _) = whole(export.expect("it begins")).await;
+    let text = String::from_utf8(text).expect("is UTF-8");
+    for part in ["- 0 times a lease had no holder", "| b after 0"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
 }
 
 async fn a_raised_floor_ends_what_an_incident_tells_of(database: TestDatabase) {

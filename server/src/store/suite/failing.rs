@@ -299,3 +299,32 @@ async fn a_read_that_is_given_up_leaves_no_transaction_open() {
         assert!(tried.is_ok(), "after {patience}: {open} left open");
     }
 }
+
+/// A full disk makes SQLite take a commit back by itself, and fails what comes after
+/// only as long as it is full.
+#[tokio::test(flavor = "multi_thread")]
+async fn when_there_is_room_again_a_full_disk_is_got_over() {
+    let database = TestDatabase::sqlite();
+    let open = database.open().await;
+    let Database::Sqlite(sqlite) = &open else {
+        panic!("it is SQLite");
+    };
+    let store = Store::start(&open).await.expect("the store starts");
+    store.take("before", "a").await;
+    let mut writer = sqlite.writer.acquire().await.expect("it is there");
+    // The hook takes a commit back as SQLite itself does.
+    let mut handle = writer.lock_handle().await.expect("it answers");
+    let full = Arc::new(std::sync::atomic::AtomicBool::new(true));
+    let is_full = full.clone();
+    handle.set_commit_hook(move || !is_full.load(std::sync::atomic::Ordering::Acquire));
+    drop(handle);
+    drop(writer);
+    let refused = store.ask("job", acquire(taking("a"))).await;
+    assert_eq!(outcome(&refused), Outcome::Unknown);
+    full.store(false, std::sync::atomic::Ordering::Release);
+    let taken = eventually("room", || async {
+        store.ask("job", acquire(taking("a"))).await.ok()
+    });
+    assert_eq!(taken.await.generation.get(), 1);
+    store.verify().await;
+}

@@ -9,6 +9,7 @@ use crate::rules::keeping::RAISED_BY;
 
 on_both_databases![
     who_held_it_is_told_for_every_moment,
+    what_comes_after_a_lapse_does_not_undo_it,
     a_report_adds_up,
     a_holder_s_tenures_are_found_whenever_they_began,
     raising_everything_ended_what_was_open,
@@ -109,6 +110,27 @@ async fn who_held_it_is_told_for_every_moment(database: TestDatabase) {
     assert_eq!(answer.tenure, Some(tenure));
     let never = store.reader().held_at(&name("never"), log[0].at).await;
     assert!(never.expect("it answers").is_none());
+}
+
+async fn what_comes_after_a_lapse_does_not_undo_it(database: TestDatabase) {
+    let store = database.store().await;
+    let brief = acquire(taking_for("a", 100));
+    store.ask("db", brief).await.expect("is free");
+    eventually("the lapse", || async {
+        (store.log_of("db").await.len() == 2).then_some(())
+    })
+    .await;
+    for request in [Request::Pause(ana(), why()), Request::Unpause(ana(), why())] {
+        store.ask("db", request).await.expect("is there");
+    }
+    store.take("db", "b").await;
+    for entry in &store.log_of("db").await[2..4] {
+        let answer = at(&store, "db", entry.at).await;
+        assert_eq!(
+            (answer.state, who(&answer)),
+            (LeaseState::Lapsed, Some("a"))
+        );
+    }
 }
 
 async fn report(store: &Store, from: Timestamp, to: Timestamp) -> Report {

@@ -22,6 +22,7 @@ on_both_databases![
     what_no_chain_can_show_is_found_by_a_checkpoint,
     what_the_database_cannot_read_is_named,
     what_is_archived_while_it_is_verified_is_not_missing,
+    a_takeover_of_what_lapsed_in_the_archived_part_holds,
 ];
 
 /// Entries of several leases, of which the last spoke only once.
@@ -499,4 +500,31 @@ async fn what_is_archived_while_it_is_verified_is_not_missing(database: TestData
         to: last,
     };
     assert_eq!(verified.findings.kept[0].fault, missing);
+}
+
+async fn a_takeover_of_what_lapsed_in_the_archived_part_holds(database: TestDatabase) {
+    let store = database.store().await;
+    let brief = acquire(taking_for("a", 100));
+    store.ask("db", brief).await.expect("is free");
+    eventually("the lapse", || async {
+        (store.log_of("db").await.len() == 2).then_some(())
+    })
+    .await;
+    let lapsed = store.log_of("db").await[1].at;
+    eventually("the clock has moved", || async {
+        (store.now().await.expect("it answers") > lapsed).then_some(())
+    })
+    .await;
+    for request in [Request::Pause(ana(), why()), Request::Unpause(ana(), why())] {
+        store.ask("db", request).await.expect("is there");
+    }
+    store.take("db", "b").await;
+    let paused = store.log_of("db").await[2].at;
+    let keeping = store.keeping();
+    let older = keeping.older(paused).await.expect("it answers");
+    let older = older.expect("two are older");
+    let archived = keeping.archive(&older, 2, ana(), "old".into()).await;
+    archived.expect("the owner may");
+    let rest = verified(&database, &[]).await;
+    assert!(rest.holds(), "{:?}", rest.findings);
 }
