@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use baton_client::{
-    Actor, ForcedBy, Gap, Handover, HandoverEvent, LeaseName, Report, Tenure, Timestamp,
+    Actor, ForcedBy, Gap, Generation, Handover, HandoverEvent, LeaseName, Report, Tenure, Timestamp,
 };
 
 use super::tenures::{Tenures, Turn};
@@ -60,7 +60,14 @@ impl Reporter {
             // The lease was not there yet.
             return;
         }
-        self.born.get_or_insert(entry.at);
+        // What there was before it may be archived.
+        let was_there = entry.previous_generation > Generation::ZERO;
+        let begins = if was_there {
+            entry.at.min(self.from)
+        } else {
+            entry.at
+        };
+        self.born.get_or_insert(begins);
         if entry.at >= self.from {
             *self.events.entry(entry.event.to_string()).or_default() += 1;
             if entry.event == HandoverEvent::Forced {
@@ -69,7 +76,7 @@ impl Reporter {
             }
         }
         if self.since.is_none() && entry.previous_holder.is_none() {
-            self.since = Some(Turn::Unheld(entry.at));
+            self.since = Some(Turn::Unheld(begins));
         }
         let moved = self.tenures.follow(entry);
         for turn in moved.turns {

@@ -19,7 +19,12 @@ pub async fn at(call: Call) -> Answer {
     if time > call.site.store().now().await? {
         return Err(Oops::field("time", "is not in the future"));
     }
-    let held = call.site.store().reader().held_at(&lease, time).await?;
+    let reader = call.site.store().reader();
+    if let Some(begins) = reader.begins().await?.filter(|begins| time < *begins) {
+        let why = format!("is not before {begins}: what came before was archived, ask the file");
+        return Err(Oops::field("time", why));
+    }
+    let held = reader.held_at(&lease, time).await?;
     let held = held.ok_or_else(|| Oops::unknown_lease(&lease))?;
     Ok(Json(held).into_response())
 }

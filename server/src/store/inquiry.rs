@@ -25,8 +25,21 @@ const PAGE: u64 = 500;
 const HELD_MAX: u64 = 100_000;
 
 impl Reader {
-    /// Who held a lease at a time that is not in the future; `None` if the history
-    /// never spoke of it.
+    /// Since when the history is here; `None` if nothing of it was archived.
+    ///
+    /// # Errors
+    /// The database does not answer.
+    pub async fn begins(&self) -> Result<Option<Timestamp>, StoreError> {
+        let read = async {
+            let mut reading = self.backend.read().await?;
+            let first = first_left(reading.as_mut()).await?;
+            Ok(first.map(|first| first.at))
+        };
+        in_time(read).await.map_err(read_failed)
+    }
+
+    /// Who held a lease at a time that is not in the future, nor before what is here
+    /// of the history; `None` if that never spoke of it.
     ///
     /// # Errors
     /// The database does not answer.
@@ -69,7 +82,10 @@ impl Reader {
         };
         let (now, upto, first) = in_time(begun).await.map_err(read_failed)?;
         let to = query.to.min(now);
-        let mut reporter = Reporter::new(lease.clone(), query.from, to);
+        // Of what was archived nothing is counted.
+        let begins = self.begins().await?;
+        let from = begins.map_or(query.from, |begins| begins.max(query.from));
+        let mut reporter = Reporter::new(lease.clone(), from, to);
         let mut last: Option<Handover> = None;
         let filter = HandoverQuery {
             lease: Some(lease.clone()),
@@ -276,9 +292,7 @@ async fn held_at(
         now,
     };
     let Some(last) = last_before(reading, lease, after).await? else {
-        // Did it come later, or never?
-        let ever = last_before(reading, lease, Timestamp::from_micros(i64::MAX)).await?;
-        return Ok(ever.map(|_| answer));
+        return nothing_before(reading, answer).await;
     };
     answer.seq = Some(last.seq);
     answer.generation = last.generation;
@@ -314,6 +328,73 @@ async fn held_at(
     } else {
         LeaseState::Held
     };
+    answer.tenure = Some(followed(begun.tenure, entries));
+    Ok(Some(answer))
+}
+
+/// The first entry that was not archived; `None` if none was.
+async fn first_left(reading: &mut dyn Reading) -> DbResult<Option<Handover>> {
+    let archived = reading.end().await?.archived;
+    if archived == 0 {
+        return Ok(None);
+    }
+    let first = reading.handovers(history::handover(archived + 1)).await?;
+    Ok(first.into_iter().next())
+}
+
+/// What there is to say of a lease at a time before which nothing about it is here:
+/// it came later, or what came before was archived. Then what came next knows, or
+/// the lease itself.
+async fn nothing_before(
+    reading: &mut dyn Reading,
+    mut answer: LeaseAt,
+) -> DbResult<Option<LeaseAt>> {
+    let lease = answer.lease.clone();
+    let next = HandoverQuery {
+        lease: Some(lease.clone()),
+        order: Some(Order::Asc),
+        limit: Some(1),
+        ..HandoverQuery::default()
+    };
+    let next = one(reading, &next).await?;
+    let row = reading.leases(listing::lease(&lease)).await?.pop();
+    let (generation, holder) = match (&next, &row) {
+        (Some(next), _) => (next.previous_generation, next.previous_holder.clone()),
+        (None, Some(row)) => (
+            row.generation,
+            row.tenure.as_ref().map(|tenure| tenure.holder.clone()),
+        ),
+        (None, None) => return Ok(None),
+    };
+    answer.generation = generation;
+    let Some(holder) = holder else {
+        return Ok(Some(answer));
+    };
+    let entries = history::of_tenure(&lease, generation, 0, PAGE);
+    let mut entries = reading.handovers(entries).await?;
+    let own = row.filter(|row| row.generation == generation);
+    let granted_at = own.and_then(|row| row.tenure).map(|own| own.granted_at);
+    let from = entries.iter().find_map(|entry| entry.held_from);
+    let begins = first_left(reading).await?.map(|first| first.at);
+    let from = from.or(granted_at).or(begins).unwrap_or(answer.time);
+    // Over a lapse that was archived: nothing else is granted or recovered from a holder.
+    let over_lapse = |next: &Handover| {
+        matches!(
+            next.event,
+            HandoverEvent::Granted | HandoverEvent::Recovered
+        )
+    };
+    let lapse = lapses_at(reading, &lease, generation, 0).await?;
+    let lapsed = next.as_ref().is_some_and(over_lapse) || lapse.is_some_and(|at| at <= answer.time);
+    if lapsed {
+        answer.state = LeaseState::Lapsed;
+    } else {
+        answer.state = LeaseState::Held;
+    }
+    if let Some(next) = next {
+        entries.extend(raises::first_after(reading, next.seq).await?);
+    }
+    let begun = Begun::new(lease, holder, generation, from);
     answer.tenure = Some(followed(begun.tenure, entries));
     Ok(Some(answer))
 }

@@ -13,7 +13,7 @@ use super::*;
 use crate::support::postgres::Postgres;
 
 /// `baton checkpoint`, with its key in the server's folder.
-fn checkpoint(served: &Served, key: &str, more: &[&str]) -> String {
+pub fn checkpoint(served: &Served, key: &str, more: &[&str]) -> String {
     let mut command = served.baton();
     command
         .arg("checkpoint")

@@ -126,6 +126,15 @@ async fn the_whole_round(served: Served) {
         "{said}"
     );
 
+    // It cannot have what a checkpoint saw, and that is no finding.
+    let seen = file("checkpoint");
+    let line = crate::checkpoints::checkpoint(&served, "key", &[]);
+    fs::write(&seen, line).expect("it is written");
+    let mut command = served.baton();
+    command.arg("verify").arg("--checkpoint").arg(&seen);
+    let said = failed(&run(command.arg(&filtered)), 2);
+    assert!(said.contains("export it without one"), "{said}");
+
     // CSV, with its trailer beside it.
     let csv = file("all.csv");
     done(&export(&served, &csv, &["--format", "csv"]));

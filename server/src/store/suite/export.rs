@@ -14,6 +14,7 @@ use crate::{
 on_both_databases![
     an_export_is_the_list_for_every_filter,
     an_export_ends_where_the_log_ended_when_it_began,
+    an_export_of_what_is_archived_meanwhile_is_not_whole,
     a_slow_reader_holds_nothing,
     an_empty_log_can_be_exported,
     an_incident_is_told_for_people,
@@ -223,6 +224,28 @@ async fn an_export_ends_where_the_log_ended_when_it_began(database: TestDatabase
         store.whole_log().await.len() > before.len(),
         "it grew beside it"
     );
+}
+
+async fn an_export_of_what_is_archived_meanwhile_is_not_whole(database: TestDatabase) {
+    let store = database.store().await;
+    long_history(&store, 3_000).await;
+    let log = store.whole_log().await;
+    let mut export = Export::begin(store.reader(), &ExportQuery::default())
+        .await
+        .expect("it begins");
+    let first = export.next().await.expect("there is one");
+    first.expect("it can be read");
+    let keeping = store.keeping();
+    let older = keeping.older(log[log.len() - 50].at).await;
+    let older = older.expect("it answers").expect("most are older");
+    let count = older.end.head.seq;
+    let archived = keeping.archive(&older, count, ana(), "old".into()).await;
+    archived.expect("the owner may");
+    let mut failed = false;
+    while let Some(piece) = export.next().await {
+        failed |= piece.is_err();
+    }
+    assert!(failed, "it would look whole");
 }
 
 async fn a_slow_reader_holds_nothing(database: TestDatabase) {

@@ -10,6 +10,7 @@ use crate::rules::keeping::RAISED_BY;
 on_both_databases![
     who_held_it_is_told_for_every_moment,
     what_comes_after_a_lapse_does_not_undo_it,
+    what_was_archived_is_told_by_what_is_left,
     a_report_adds_up,
     a_holder_s_tenures_are_found_whenever_they_began,
     raising_everything_ended_what_was_open,
@@ -131,6 +132,52 @@ async fn what_comes_after_a_lapse_does_not_undo_it(database: TestDatabase) {
             (LeaseState::Lapsed, Some("a"))
         );
     }
+}
+
+async fn what_was_archived_is_told_by_what_is_left(database: TestDatabase) {
+    let store = database.store().await;
+    assert_eq!(store.reader().begins().await.expect("it answers"), None);
+    store.take("db", "a").await;
+    store.take("kept", "b").await;
+    store.take("left", "c").await;
+    store.ask("left", release("c", 1)).await.expect("is held");
+    let log = store.whole_log().await;
+    eventually("the clock has moved", || async {
+        (store.now().await.expect("it answers") > log[3].at).then_some(())
+    })
+    .await;
+    store.take("new", "d").await;
+    let cut = store.whole_log().await[4].at;
+    let keeping = store.keeping();
+    let older = keeping.older(cut).await.expect("it answers");
+    let older = older.expect("four are older");
+    let archived = keeping.archive(&older, 4, ana(), "old".into()).await;
+    archived.expect("the owner may");
+    store.ask("db", release("a", 1)).await.expect("is held");
+    assert_eq!(
+        store.reader().begins().await.expect("it answers"),
+        Some(cut)
+    );
+    for (lease, holder, state, number) in [
+        ("db", Some("a"), LeaseState::Held, 1),
+        ("kept", Some("b"), LeaseState::Held, 1),
+        ("left", None, LeaseState::Free, 2),
+        ("new", Some("d"), LeaseState::Held, 1),
+    ] {
+        let answer = at(&store, lease, cut).await;
+        assert_eq!((who(&answer), answer.state), (holder, state), "{lease}");
+        assert_eq!(answer.generation, generation(number), "{lease}");
+        let from = answer.tenure.map(|tenure| tenure.from);
+        let granted = log.iter().find(|entry| entry.lease == Some(name(lease)));
+        let granted = granted.filter(|_| holder.is_some()).map(|entry| entry.at);
+        assert_eq!(from.filter(|_| lease != "new"), granted, "{lease}");
+    }
+    // A report counts what it says that it is about.
+    let released = store.log_of("db").await[0].at;
+    let now = store.now().await.expect("it answers");
+    let report = report(&store, log[0].at, now).await;
+    assert_eq!((report.from, report.tenures), (cut, 1));
+    assert_eq!(report.held_ms, cut.ms_until(released));
 }
 
 async fn report(store: &Store, from: Timestamp, to: Timestamp) -> Report {
