@@ -72,6 +72,8 @@ pub struct OneLease {
     pub before: StoredValue<Option<Entry>>,
     /// The entry of the act that is followed.
     pub act: StoredValue<Option<Entry>>,
+    /// What the stream told since everything was read, or it could not go on.
+    since: StoredValue<Vec<Entry>>,
     /// Which part of its time is shown.
     pub window: Window,
 }
@@ -84,6 +86,7 @@ impl OneLease {
             entries: RwSignal::new(view.entries),
             before: StoredValue::new(view.before),
             act: StoredValue::new(view.act),
+            since: StoredValue::new(Vec::new()),
             window,
         }
     }
@@ -92,10 +95,10 @@ impl OneLease {
     pub fn replace(&self, view: LeaseView) {
         // What the stream told since it was read stays.
         let mut entries = view.entries;
-        let newer = self.entries.with_untracked(|known| {
-            let newer = known.iter().filter(|entry| entry.seq > view.seq);
-            newer.cloned().collect::<Vec<_>>()
-        });
+        let read_to = entries.last().map_or(0, |last| last.seq).max(view.seq);
+        let mut newer = self.since.get_value();
+        self.since.set_value(Vec::new());
+        newer.retain(|entry| entry.seq > read_to);
         if newer.is_empty() {
             self.lease.set(view.lease);
         }
@@ -112,7 +115,9 @@ impl OneLease {
             }
             Heard::Lease(lease) => self.put(*lease),
             Heard::Logged(entry) => self.log(*entry),
-            Heard::Gone(_) | Heard::Time(..) | Heard::Reset => {}
+            // All of it is read again, for it may be another log.
+            Heard::Reset => self.since.set_value(Vec::new()),
+            Heard::Gone(_) | Heard::Time(..) => {}
         }
     }
 
@@ -135,6 +140,9 @@ impl OneLease {
             .with_untracked(|entries| entries.last().is_none_or(|last| last.seq < entry.seq));
         // What is shown of the past stays as it is.
         let ended = matches!(self.window, Window::Between(_, Some(to)) if to <= entry.at);
+        if is_own && !ended {
+            self.since.update_value(|since| since.push(entry.clone()));
+        }
         if is_own && is_new && !ended {
             self.entries.update(|entries| {
                 entries.push(entry);
@@ -208,7 +216,12 @@ impl LeaseList {
     /// Shows what was read.
     pub fn new(asked: Asked, view: LeasesView) -> Self {
         let list = Self {
-            rows: StoredValue::new(Rows::new(view.items, asked.sort, ROWS as usize)),
+            rows: StoredValue::new(Rows::new(
+                view.items,
+                asked.sort,
+                ROWS as usize,
+                asked.cursor.is_some(),
+            )),
             lasts: StoredValue::new(by_lease(view.lasts)),
             filters: asked.filters() || asked.cursor.is_some(),
             shown: RwSignal::new(Vec::new()),

@@ -21,15 +21,18 @@ pub struct Rows {
     leases: Vec<Lease>,
     sort: LeaseSort,
     limit: usize,
+    /// There are pages before this one.
+    before: bool,
 }
 
 impl Rows {
     /// The leases as the server listed them.
-    pub fn new(leases: Vec<Lease>, sort: LeaseSort, limit: usize) -> Self {
+    pub fn new(leases: Vec<Lease>, sort: LeaseSort, limit: usize, before: bool) -> Self {
         Self {
             leases,
             sort,
             limit,
+            before,
         }
     }
 
@@ -93,6 +96,9 @@ impl Rows {
     /// has its place here, at an end of it too.
     fn insert(&mut self, lease: Lease) -> Merged {
         let at = match self.sort {
+            // What changes comes onto the first page; a later one only gets what moves
+            // up from the one behind it.
+            LeaseSort::Changed if self.before => self.leases.len(),
             LeaseSort::Changed => 0,
             _ => self
                 .leases
@@ -130,7 +136,7 @@ mod tests {
 
     fn rows(names: &[&str], sort: LeaseSort) -> Rows {
         let leases = names.iter().map(|name| held(name)).collect();
-        Rows::new(leases, sort, 4)
+        Rows::new(leases, sort, 4, false)
     }
 
     fn names(rows: &Rows) -> Vec<&str> {
@@ -195,6 +201,14 @@ mod tests {
             assert_eq!(rows.leases().len(), 4);
         }
         assert_eq!(names(&rows), ["a", "d", "f", "g"]);
+    }
+
+    #[test]
+    fn what_moves_up_onto_a_later_page_comes_last() {
+        let leases = vec![held("d"), held("b")];
+        let mut rows = Rows::new(leases, LeaseSort::Changed, 4, true);
+        assert_eq!(rows.put(held("a")), Merged::Moved);
+        assert_eq!(names(&rows), ["d", "b", "a"]);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use std::{
 
 use baton_client::{HandoverQuery, Timestamp};
 
-use super::{DatabaseArgs, Exit, Failure, output, safe::safe, words};
+use super::{DatabaseArgs, Exit, Failure, output, part::open_alone, safe::safe, words};
 use crate::{
     export::{Export, read_back},
     rules::Asker,
@@ -60,16 +60,7 @@ pub struct ArchiveArgs {
 
 /// Runs the command.
 pub async fn run(args: ArchiveArgs) -> Result<(), Failure> {
-    if args.to.exists() {
-        let file = args.to.display().to_string();
-        return Err(Failure::new(
-            Exit::Usage,
-            format!(
-                "{} is there already; an archive overwrites nothing",
-                safe(&file)
-            ),
-        ));
-    }
+    absent(&args.to)?;
     let database = args.database.open().await?;
     let _lock = database.lock()?;
     let keeping = Keeping::open(&database).await.map_err(KeepError::from)?;
@@ -107,6 +98,21 @@ pub async fn run(args: ArchiveArgs) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Refuses a file that is there already.
+fn absent(file: &Path) -> Result<(), Failure> {
+    if !file.exists() {
+        return Ok(());
+    }
+    let file = file.display().to_string();
+    Err(Failure::new(
+        Exit::Usage,
+        format!(
+            "{} is there already; an archive overwrites nothing",
+            safe(&file)
+        ),
+    ))
+}
+
 /// Writes the part into the file, which gets its name when it is whole, was read
 /// back, and is on the disk. Says how many entries it has.
 async fn write(reader: &Reader, older: &Older, to: &Path) -> Result<u64, Failure> {
@@ -124,15 +130,8 @@ async fn write(reader: &Reader, older: &Older, to: &Path) -> Result<u64, Failure
         )
     };
     // Two that write the same file would remove what only the other one's has.
-    let file = File::options()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(&part)
-        .map_err(unwritten)?;
-    file.try_lock().map_err(|error| unwritten(error.into()))?;
-    file.set_len(0).map_err(unwritten)?;
-    let mut file = BufWriter::new(file);
+    let lock = open_alone(&part).map_err(unwritten)?;
+    let mut file = BufWriter::new(lock.try_clone().map_err(unwritten)?);
     let filter = HandoverQuery {
         after: (older.after > 0).then_some(older.after),
         ..HandoverQuery::default()
@@ -155,9 +154,10 @@ async fn write(reader: &Reader, older: &Older, to: &Path) -> Result<u64, Failure
             format!("{} does not hold: {what}; nothing was removed", safe(&file)),
         )
     })?;
-    // Unlike a rename it takes no other file's place.
-    fs::hard_link(&part, to).map_err(unwritten)?;
-    fs::remove_file(&part).map_err(unwritten)?;
+    // Whoever else archives into this file has the other name, and its lock.
+    absent(to)?;
+    fs::rename(&part, to).map_err(unwritten)?;
+    drop(lock);
     let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = File::open(folder.unwrap_or(Path::new("."))).map_err(unwritten)?;
     folder.sync_all().map_err(unwritten)?;

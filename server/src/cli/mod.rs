@@ -32,6 +32,7 @@ mod database;
 mod failure;
 mod output;
 mod pages;
+mod part;
 
 mod confirm;
 mod duration;

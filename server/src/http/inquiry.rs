@@ -1,7 +1,7 @@
 //! The calls of an auditor: who held what, when.
 
 use axum::{Json, response::IntoResponse};
-use baton_client::{AtQuery, ReportQuery, TenureQuery, Verification};
+use baton_client::{AtQuery, ReportQuery, TenureQuery, Timestamp, Verification};
 
 use crate::store::{Store, StoreError};
 
@@ -21,8 +21,7 @@ pub async fn at(call: Call) -> Answer {
     }
     let reader = call.site.store().reader();
     if let Some(begins) = reader.begins().await?.filter(|begins| time < *begins) {
-        let why = format!("is not before {begins}: what came before was archived, ask the file");
-        return Err(Oops::field("time", why));
+        return Err(archived("time", begins));
     }
     let held = reader.held_at(&lease, time).await?;
     let held = held.ok_or_else(|| Oops::unknown_lease(&lease))?;
@@ -37,9 +36,19 @@ pub async fn report(call: Call) -> Answer {
     if query.from > call.site.store().now().await? {
         return Err(Oops::field("from", "is not in the future"));
     }
-    let report = call.site.store().reader().report(&lease, &query).await?;
+    let reader = call.site.store().reader();
+    if let Some(begins) = reader.begins().await?.filter(|begins| query.to <= *begins) {
+        return Err(archived("to", begins));
+    }
+    let report = reader.report(&lease, &query).await?;
     let report = report.ok_or_else(|| Oops::unknown_lease(&lease))?;
     Ok(Json(report).into_response())
+}
+
+/// A time that only a file knows of.
+fn archived(field: &str, begins: Timestamp) -> Oops {
+    let why = format!("is not before {begins}: what came before was archived, ask the file");
+    Oops::field(field, why)
 }
 
 /// `GET /verification`.

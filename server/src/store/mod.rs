@@ -49,6 +49,7 @@ use baton_client::{
     Ended, Generation, Handover, HandoverEvent, HandoverPage, HandoverQuery, Lease, LeaseName,
     LeasePage, LeaseQuery, Outcome, Timestamp,
 };
+use futures_util::{StreamExt as _, stream};
 use tokio::{
     sync::oneshot,
     time::{Instant, timeout_at},
@@ -90,6 +91,8 @@ const LOCKED_PATIENCE: Duration = Duration::from_secs(5);
 /// How long renewals that are done wait for those that were asked for with them, and
 /// after that for what the log knows of those that were refused.
 const NEIGHBOURS_PATIENCE: Duration = Duration::from_millis(200);
+/// How many refusals of one call are looked up at once.
+const EXPLAINED_AT_ONCE: usize = 8;
 /// How long a refusal waits for what the log knows about it.
 const EXPLAINED_WITHIN: Duration = Duration::from_secs(1);
 
@@ -288,14 +291,13 @@ impl Store {
         };
         let answers = answers.unwrap_or_else(|| vec![Err(Failure::Internal); count]);
         let by = Instant::now() + patience.unwrap_or(EXPLAINED_WITHIN);
-        let mut explained = Vec::with_capacity(count);
-        for (name, answer) in names.iter().zip(answers) {
-            explained.push(match answer {
-                Ok(done) => Ok(done),
-                failed => self.explain(name, failed, by).await,
-            });
-        }
-        explained
+        let answered = names.into_iter().zip(answers);
+        let explained =
+            answered.map(|(name, answer)| async move { self.explain(&name, answer, by).await });
+        stream::iter(explained)
+            .buffered(EXPLAINED_AT_ONCE)
+            .collect()
+            .await
     }
 
     /// Settles what is due on leases, each with so much patience if somebody
@@ -360,8 +362,11 @@ impl Store {
                     self.above.noticed(name, generation, lease.generation);
                 }
                 // Lost it is, also if nobody can tell how.
-                let moved = timeout_at(by, self.moved(name, generation)).await;
-                let moved = moved.ok().and_then(|read| read.ok().flatten());
+                let moved = match Instant::now() < by {
+                    true => timeout_at(by, self.moved(name, generation)).await.ok(),
+                    false => None,
+                };
+                let moved = moved.and_then(|read| read.ok().flatten());
                 refused.ended = Some(ended(moved.as_ref()));
             }
             Refusal::GenerationMoved(expected) => {

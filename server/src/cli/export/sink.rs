@@ -9,7 +9,7 @@ use std::{
 
 use baton_client::{ExportFormat, ExportTrailer};
 
-use super::super::{Exit, Failure};
+use super::super::{Exit, Failure, part::open_alone};
 
 /// Where an export goes.
 pub enum Sink {
@@ -35,19 +35,13 @@ impl Sink {
         };
         let whole = &replaceable(whole)?;
         let part = beside(whole, "part");
-        let file = File::options()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(&part)
-            .map_err(|error| unwritten(&part, &error))?;
-        if file.try_lock().is_err() {
-            return Err(Failure::new(
+        let file = open_alone(&part).map_err(|error| match error.kind() {
+            io::ErrorKind::ResourceBusy => Failure::new(
                 Exit::Refused,
                 format!("another export is writing {}", part.display()),
-            ));
-        }
-        file.set_len(0).map_err(|error| unwritten(&part, &error))?;
+            ),
+            _ => unwritten(&part, &error),
+        })?;
         Ok(Self::File(Box::new(Part {
             file: BufWriter::new(file),
             part,

@@ -29,7 +29,7 @@ pub enum Got {
 }
 
 /// Contends until the lease is held. With a `wait`, no longer than that, but
-/// long enough to be answered once: `call` is how long a call may take.
+/// long enough to be answered once: `call` is how long that is waited for.
 pub async fn contend(
     handle: &mut Handle,
     session: &Session,
