@@ -72,6 +72,14 @@ pub fn append_handovers(entries: &[Handover]) -> Statement {
     insert
 }
 
+/// An entry of the log that no log has.
+pub fn below_the_first() -> Statement {
+    let mut select = Statement::new("select ");
+    select.push(HANDOVER_COLUMNS);
+    select.push(" from handovers where seq < 1 limit 1");
+    select
+}
+
 /// Moves the log's end.
 pub fn move_head(head: &Head) -> Statement {
     let mut update = Statement::new("update log_head set seq = ");

@@ -16,6 +16,7 @@ use super::{
     raises::TO_THE_END,
     read_failed,
     shown::{PAGE, show},
+    sql,
 };
 
 impl Reader {
@@ -125,6 +126,18 @@ impl Reader {
         };
         let mut verified = verifier.finish();
         hold_beginning(&mut verified);
+        match nothing_before_the_first(reading.as_mut()).await {
+            Ok(true) => {}
+            Ok(false) => {
+                let what = "its seq is below 1".to_owned();
+                verified.found(None, Fault::Unreadable(what));
+            }
+            Err(error) if is_damage(&error) => {
+                let what = format!("its seq is below 1, and {error}");
+                verified.found(None, Fault::Unreadable(what));
+            }
+            Err(error) => return Err(read_failed(error)),
+        }
         match self.hold_table(&mut verified, reading.as_mut()).await {
             Ok(()) => Ok(verified),
             Err(error) if is_damage(&error) => {
@@ -182,6 +195,13 @@ impl Reader {
 
 fn stretch(after: u64, upto: u64) -> Statement {
     history::stretch(&HandoverQuery::default(), after, upto, PAGE)
+}
+
+/// Whether no entry stands where none can. Whoever puts one there adds nothing to the
+/// chain, but changes which entry comes before a time.
+async fn nothing_before_the_first(reading: &mut dyn Reading) -> DbResult<bool> {
+    let found = reading.handovers(sql::below_the_first()).await?;
+    Ok(found.is_empty())
 }
 
 /// Holds the beginning against what was archived.

@@ -528,3 +528,22 @@ async fn a_takeover_of_what_lapsed_in_the_archived_part_holds(database: TestData
     let rest = verified(&database, &[]).await;
     assert!(rest.holds(), "{:?}", rest.findings);
 }
+
+/// SQLite lets whoever asks leave the table's checks out.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_entry_that_no_log_has_is_found() {
+    for seq in ["0", "-1"] {
+        let database = TestDatabase::sqlite();
+        let store = database.store().await;
+        some_history(&store).await;
+        let columns = crate::store::record::HANDOVER_COLUMNS;
+        let moved = columns.replacen("seq", seq, 1);
+        let insert = format!(
+            "pragma ignore_check_constraints = 1;
+            insert into handovers ({columns}) select {moved} from handovers where seq = 1;"
+        );
+        database.script(&insert).await.expect("nothing guards it");
+        let verified = verified(&database, &[]).await;
+        assert!(!verified.holds(), "{seq}");
+    }
+}
