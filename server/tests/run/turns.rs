@@ -93,7 +93,7 @@ async fn with_a_long_ttl_nobody_waits_long_either() {
     // Nor does who asks for the end while the server is away.
     let script = "trap 'exit 7' USR1; sleep 1000 & wait";
     let arguments = ["kept", "--ttl", "1h", "--", "sh", "-c", script];
-    let mut running = Running::start(served.baton(), "h", &arguments);
+    let mut running = Running::start(served.baton(), "keeper", &arguments);
     running.until_living(2);
     served.kill();
     running.signal("USR1");

@@ -4,7 +4,8 @@
 
 use std::{
     ffi::OsString,
-    io,
+    io::{self, Write as _},
+    net::Shutdown,
     os::{fd::AsFd as _, unix::net::UnixStream as StdStream},
     process::Stdio,
     time::Duration,
@@ -13,10 +14,7 @@ use std::{
 use rustix::process::{Pid, getpid, set_child_subreaper};
 use tokio::{
     io::{AsyncBufReadExt as _, BufReader, Lines},
-    net::{
-        UnixStream,
-        unix::{OwnedReadHalf, OwnedWriteHalf},
-    },
+    net::UnixStream,
     process::{Child, Command},
 };
 
@@ -31,8 +29,8 @@ use super::{
 pub struct Watched {
     child: Child,
     pid: Option<Pid>,
-    orders: OwnedWriteHalf,
-    reports: Option<Lines<BufReader<OwnedReadHalf>>>,
+    orders: StdStream,
+    reports: Option<Lines<BufReader<UnixStream>>>,
 }
 
 /// What became of it.
@@ -70,19 +68,22 @@ impl Watched {
         let child = watcher.spawn()?;
         send_stdin(&ours, io::stdin().as_fd())?;
         ours.set_nonblocking(true)?;
-        let (reader, orders) = UnixStream::from_std(ours)?.into_split();
+        let orders = ours.try_clone()?;
+        let reports = UnixStream::from_std(ours)?;
         Ok(Self {
             pid: child.id().and_then(|id| Pid::from_raw(id as i32)),
             child,
             orders,
-            reports: Some(BufReader::new(reader).lines()),
+            reports: Some(BufReader::new(reports).lines()),
         })
     }
 
     /// Tells the watcher. It does not wait: the socket takes thousands of
-    /// orders, and a watcher that has not read those will not read this one.
+    /// orders, and a watcher that has not read those will not read this one. Nor
+    /// does it ask the runtime, which takes a new socket for full until it has
+    /// looked: the first order would be lost.
     pub fn tell(&self, order: Order) {
-        let _ = self.orders.try_write(format!("{order}\n").as_bytes());
+        let _ = (&self.orders).write(format!("{order}\n").as_bytes());
     }
 
     /// What happens next. After [`Report::Gone`] and [`News::Died`] nothing
@@ -125,7 +126,7 @@ impl Watched {
 
     /// Waits for the watcher's own end, after it said that nothing is left.
     pub async fn finish(mut self) {
-        drop(self.orders);
+        let _ = self.orders.shutdown(Shutdown::Write);
         let _ = self.child.wait().await;
     }
 }
