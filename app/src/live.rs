@@ -102,7 +102,9 @@ impl OneLease {
         if newer.is_empty() {
             self.lease.set(view.lease);
         }
-        entries.extend(newer);
+        newer
+            .into_iter()
+            .for_each(|entry| push_newest(&mut entries, entry));
         self.before.set_value(view.before);
         self.entries.set(entries);
     }
@@ -141,14 +143,11 @@ impl OneLease {
         // What is shown of the past stays as it is.
         let ended = matches!(self.window, Window::Between(_, Some(to)) if to <= entry.at);
         if is_own && !ended {
-            self.since.update_value(|since| since.push(entry.clone()));
+            self.since
+                .update_value(|since| push_newest(since, entry.clone()));
         }
         if is_own && is_new && !ended {
-            self.entries.update(|entries| {
-                entries.push(entry);
-                let too_many = entries.len().saturating_sub(ENTRIES_MAX);
-                entries.drain(..too_many);
-            });
+            self.entries.update(|entries| push_newest(entries, entry));
         }
     }
 
@@ -351,6 +350,13 @@ const LASTS_MAX: usize = 1_000;
 fn by_lease(lasts: Vec<Last>) -> HashMap<LeaseName, Last> {
     let pairs = lasts.into_iter().map(|last| (last.lease.clone(), last));
     pairs.collect()
+}
+
+/// Adds an entry; a page that stays open for days keeps the newest ones.
+fn push_newest(entries: &mut Vec<Entry>, entry: Entry) {
+    entries.push(entry);
+    let too_many = entries.len().saturating_sub(ENTRIES_MAX);
+    entries.drain(..too_many);
 }
 
 /// The second that a moment falls into.
